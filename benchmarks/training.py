@@ -27,7 +27,7 @@ from minbert.batching import bucketed_batches, pack
 from minbert.bi_encoder import BiEncoder
 from minbert.precision import autocast
 from minbert.weights import name_table
-from multitask.run import make_trainer
+from multitask.loop.trainer import Trainer
 from multitask.settings.config import RunConfig
 from tasks import CS224N, build_task, data_folder
 from tasks.readers import Examples
@@ -71,7 +71,7 @@ def our_step(args: argparse.Namespace, precision: str, folder: Path) -> Callable
     where = {"data": args.data, "device": args.device, "precision": precision}
     loss |= {"batch_size": BATCH, "epochs": 1000, "optimizer": {"lr": LEARNING_RATE}}
     config = RunConfig(mode="single", similarity_scale=1.0, **loss, **where)
-    trainer = make_trainer(config, folder)
+    trainer = Trainer(config, folder)
     trainer.model.train()
     return lambda: trainer.train_step(np.zeros(1, np.int64)).examples
 
@@ -173,7 +173,7 @@ def update(optimizer: torch.optim.Optimizer, backward: Callable[[], object]) -> 
 
 def three_tasks(method: str, data: str) -> tuple[nn.Module, Callable[[], object]]:
     """Return MiniLM with the heads of three tasks, and the call that computes its gradients."""
-    trainer = make_trainer(RunConfig(tasks=CS224N, data=data, limit=16, combiner="pcgrad"), Path())
+    trainer = Trainer(RunConfig(tasks=CS224N, data=data, limit=16, combiner="pcgrad"), Path())
     in_order = Mock(permutation=np.arange)  # as below
     trainer.gradient.combiner.state["generator"] = in_order
     model, rows = trainer.model, np.arange(16)

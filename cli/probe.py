@@ -28,20 +28,15 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     if config.tasks[name].build().kind.classes is None:
         parser.error(f"--task: expected a task with classes, found {name}")
 
-    from multitask.assembly import with_precision
     from multitask.run_folder import file_digests, merged_run, write_merged
-    from multitask.runs import Run, default_folder
+    from multitask.runs import default_folder
     from pretrain.probe import linear_evaluation
     from reports.run_tables import metric_rows
     from reports.tables import text_table
 
     folder = Path(args.output or default_folder(config))
-    began = None if args.overwrite else Run(folder).read("config.json").get("precision")
-    config, precision = with_precision(config, began)
     members = [Path(args.init)] if args.init else []
     with merged_run(folder, config.to_json(), members, args.overwrite) as run:
-        if precision is not None:
-            print(precision, flush=True)
         result, tables = linear_evaluation(config)
         write_merged(run, config.to_json(), result, tables, file_digests(config))
     test = {key: result[key] for key in ("test",) if key in result}

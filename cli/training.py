@@ -14,7 +14,7 @@ from common.entry_point import program
 from common.errors import RunError, SettingsError
 from common.settings import Count, methods
 from losses.objectives import PretrainObjective
-from multitask.runs import Run, RunControl, default_folder
+from multitask.runs import Run, default_folder
 from multitask.settings.config import RunConfig, as_mapping, merged, with_defaults
 from multitask.settings.from_flags import nested
 from multitask.settings.run_settings import SUPERVISED, RunSettings
@@ -155,7 +155,12 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     words = next_words(config, str(folders[0]), getattr(args, "table", None) or ())
     words += ["--use", *args.use] if args.use else []
     if len(folders) > 1 and not config.pretrains:
-        print(Run(folders[0]).compare(*folders[1:]), end="\n\n")
+        from reports.comparison import compare
+        from reports.comparison_tables import as_text
+        from reports.systems import group_runs
+
+        systems = group_runs([(None, Run(one)) for one in folders])
+        print(as_text(compare(systems)), end="\n\n")
         words = ["--mode", "ensemble", "--runs", *map(str, folders)]
     print(f"next: {shlex.join([*program(), *words])}")
     return 0
@@ -163,20 +168,18 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
 
 def train_one(config: RunConfig, folder: Path, args: argparse.Namespace) -> None:
     """Train a run in its folder and print its metrics; a finished run is only printed."""
-    control = RunControl(args.resume, args.overwrite, args.checkpoint_every)
+    control = {one: getattr(args, one) for one in ("resume", "overwrite", "checkpoint_every")}
     if args.resume and not folder.exists():
         print(f"--resume: found no run in {folder}; it starts from the beginning", flush=True)
     try:
-        from multitask.run import complete
+        from multitask.run import train
         from reports.run_tables import summary
 
-        result = complete(config, folder, control)
+        run = train(config, folder, **control)
     except KeyboardInterrupt as interrupt:
         line = "--resume continues from the last checkpoint, if there is one"
         raise KeyboardInterrupt(line) from interrupt
-    print(
-        f"\n{summary(result, Run(folder))}\n\npredictions, metrics.json and checkpoint: {folder}\n"
-    )
+    print(f"\n{summary(run.metrics, run)}\n\npredictions, metrics.json and checkpoint: {folder}\n")
 
 
 def next_words(config: RunConfig, folder: str, table: Sequence[str]) -> list[str]:

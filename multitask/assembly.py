@@ -1,8 +1,6 @@
 """Construction of a configuration's tasks, model and data, and the scores of its teachers."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,49 +8,82 @@ import torch
 from torch import Tensor
 
 from common.errors import RunError, SettingsError, one_line
-from common.text import first_names
+from common.text import counted, first_names
 from minbert.bi_encoder import BiEncoder
-from minbert.config import BiLSTMConfig
+from minbert.bilstm import BiLSTM
 from minbert.device import choose_device, warn_if_slow
-from minbert.folder import read_config
-from minbert.precision import PrecisionChoice, choose_precision
-from minbert.sources import NAMED_ENCODERS, find_folder
+from minbert.precision import choose_precision
+from minbert.tokenizer import Tokenizer, truncation
 from multitask.config_tasks import build_tasks, plain_tasks, pretraining
 from multitask.loop.evaluation import score_split
 from multitask.model import EncoderWithHeads
 from multitask.runs import Run
 from multitask.settings.config import RunConfig
-from multitask.splits import load_splits
 from tasks import data_folder
 from tasks.base import Task
 from tasks.data import Split, tokenized
+from tasks.kinds import known_rows
 from tasks.objectives import with_class_weights
 from tasks.readers import Examples, limit_of
-
-# Tasks by name, the model on its device, and the data of each task by split.
-Assembly = tuple[dict[str, Task], EncoderWithHeads, dict[str, dict[str, Split]]]
+from tasks.splits import doubts, reading_notices
 
 
 def assemble(
-    config: RunConfig,
-    make_tasks: Callable[[RunConfig], dict[str, Task]] = build_tasks,
-) -> Assembly:
-    """Build tasks, model and data of a configuration; raise UserError in one line."""
+    config: RunConfig, make_tasks: Callable[[RunConfig], dict[str, Task]] = build_tasks
+) -> tuple[dict[str, Task], EncoderWithHeads, dict[str, dict[str, Split]]]:
+    """Return the tasks of a configuration, the model on its device, and the splits of each task.
+
+    Print what the splits hold, and what was left out of them. Raise UserError in one line.
+    """
     device = choose_device(config.device)
     warn_if_slow(config.precision, device)
     chosen = make_tasks(config)
     if config.pretrains:
         for line in pretraining().overlap_lines(config, chosen):
             print(line, flush=True)
-    model = build_model(config, chosen, device)
-    splits = load_splits(config, chosen, model.bi_encoder)
+    model, folder = build_model(config, chosen, device), data_folder(config.data)
+    tokenizer = model.bi_encoder.tokenizer
+    splits: dict[str, dict[str, Split]] = {}
     for name, task in chosen.items():
+        train = limit_of(config.limit, name)
+        limits = {"train": train, "dev": config.dev_limit, "test": config.test_limit}
+        examples = {split: task.read(folder, split, limits[split]) for split in task.source.splits}
+        splits[name] = {s: tokenized(task, one, tokenizer) for s, one in examples.items()}
+        found = [*notices_of(config, task, splits[name], tokenizer)]
+        found += [] if config.pretrains else doubts(task, examples)
         if config.class_weights and task.kind.classes:
-            targets = splits[name]["train"].examples.targets
+            targets = examples["train"].targets
             assert targets is not None, "train has labels"
             chosen[name], line = with_class_weights(task, targets)
+            found.append(line)
+        for line in found:
             print(f"{name}: {line}", flush=True)
+    for name, soft in (soft_targets(config) if config.teacher else {}).items():
+        splits[name]["train"] = replace(splits[name]["train"], soft=soft)
     return chosen, model, splits
+
+
+def notices_of(
+    config: RunConfig, task: Task, splits: Mapping[str, Split], tokenizer: Tokenizer
+) -> Iterator[str]:
+    """Yield what the splits of a task hold, and what was left out of them."""
+    examples = {split: loaded.examples for split, loaded in splits.items()}
+    counts = ", ".join(f"{split} {len(one):,}" for split, one in examples.items())
+    yield f"{counts} examples"
+    if task.name in config.own_tasks:
+        yield from config.own_tasks[task.name].lines()
+    if (test := examples.get("test")) is not None:
+        if len(test) < test.available:
+            line = f"predicted are only {len(test):,} of {test.available:,} test examples"
+            yield f"{line} (--test-limit)"
+        if test.targets is not None and (blank := int((~known_rows(test.targets)).sum())):
+            yield f"{counted(blank, 'test example')} without a label: predicted, not scored"
+    yield from reading_notices(task, data_folder(config.data), examples)
+    for split, loaded in splits.items():
+        cut, texts = loaded.cut
+        if cut:
+            what = f"{split} {'pairs' if task.joint else 'texts'}"
+            yield truncation(cut, texts, what, tokenizer.max_tokens)
 
 
 def build_model(
@@ -67,9 +98,12 @@ def build_model(
             line = f"expected {brought}, the encoder of init, found {config.encoder}"
             raise SettingsError(f"encoder: {line}")
     bi_encoder = open_bi_encoder(start or config.encoder, config)
-    precision = bi_encoder.choose_precision(with_precision(config)[0].precision).precision
-    dropout = config.pooling_dropout
-    model = EncoderWithHeads(bi_encoder, chosen, config.seed, precision, config.own_layers, dropout)
+    bilstm = isinstance(bi_encoder.encoder, BiLSTM)
+    choice = choose_precision(config.precision, device, bilstm)
+    if config.precision == "auto":
+        print(choice, flush=True)
+    settings = choice.precision, config.own_layers, config.pooling_dropout
+    model = EncoderWithHeads(bi_encoder, chosen, config.seed, *settings)
     if start is not None:
         taken = model.load_matching(start)
         line = f"encoder initialised from {config.init}; its heads: {', '.join(taken) or 'none'}"
@@ -89,9 +123,7 @@ def open_bi_encoder(source: str | Path, config: RunConfig) -> BiEncoder:
 
 
 def load_trained(
-    folder: Path,
-    device: str = "auto",
-    max_tokens: int | None = None,
+    folder: Path, device: str = "auto", max_tokens: int | None = None
 ) -> tuple[RunConfig, dict[str, Task], EncoderWithHeads]:
     """Return configuration, tasks and model (fp32) of a run's best epoch, or of an exported run.
 
@@ -112,24 +144,6 @@ def load_trained(
     return config, tasks, model.to(choose_device(device))
 
 
-def with_precision(config: RunConfig, began: str | None = None) -> tuple[RunConfig, str | None]:
-    """Return the configuration with a precision in place of `auto`, and a line about the choice.
-
-    It is one that the encoder allows, or that with which the run `began`, perhaps on another
-    machine. The line is None if a precision was requested.
-    """
-    if config.precision != "auto":
-        return config, None
-    source = config.encoder if config.init is None else str(Run(config.init).weights())
-    bilstm = source not in NAMED_ENCODERS and isinstance(
-        read_config(find_folder(source)), BiLSTMConfig
-    )
-    choice = choose_precision("auto", choose_device(config.device), bilstm)
-    if began is not None:
-        choice = PrecisionChoice(began, "the run began with it")
-    return replace(config, precision=choice.precision), str(choice)
-
-
 def soft_targets(config: RunConfig) -> dict[str, Tensor]:
     """Return the teachers' mean scores, (n, C) or (n,), for the training examples of each task.
 
@@ -137,16 +151,15 @@ def soft_targets(config: RunConfig) -> dict[str, Tensor]:
     line per task. Raise SettingsError if a teacher has none of the tasks, and RunError for a folder
     without a run, or if its task has other classes.
     """
-    learning = [one for one in config.regularizers if one.learns_from_teacher]
-    has_weight = {task for one in learning for task in one.by_task(config.tasks)}
-    students = [name for name in config.tasks if name in has_weight]
-    teachers: dict[str, list[Path]] = {}
+    terms = [one.by_task(config.tasks) for one in config.regularizers if one.learns_from_teacher]
+    students = [name for name in config.tasks if any(name in weights for weights in terms)]
+    teachers: dict[str, list[Path]] = {name: [] for name in students}
     for folder in map(Path, config.teacher):
         taught = [name for name in Run(folder).config.tasks if name in students]
         if not taught:
             raise SettingsError(f"teacher: {folder} is not a run of {', '.join(students)}")
         for name in taught:
-            teachers.setdefault(name, []).append(folder)
+            teachers[name].append(folder)
     found = {}
     for name, task in plain_tasks(config).items():
         runs = teachers.get(name, [])

@@ -4,8 +4,6 @@ Each process computes its share of every batch. Gradients, losses and scores are
 processes, so that all of them take the step that a single process would take.
 """
 
-from __future__ import annotations
-
 import atexit
 import os
 from collections.abc import Callable, Iterator

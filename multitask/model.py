@@ -1,10 +1,8 @@
 """The shared bi-encoder with one head per task."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
-from typing import cast
+from typing import Self, cast
 from zlib import crc32
 
 import torch
@@ -130,7 +128,7 @@ class EncoderWithHeads(nn.Module):
         self.frozen = True
         self.bi_encoder.requires_grad_(False)
 
-    def train(self, mode: bool = True) -> EncoderWithHeads:
+    def train(self, mode: bool = True) -> Self:
         super().train(mode)
         if self.trains_only_heads:
             self.bi_encoder.eval()

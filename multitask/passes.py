@@ -8,8 +8,6 @@ the step and the process. A resumed run thus draws what the run would have drawn
 needs no state of a generator.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass

@@ -1,10 +1,8 @@
 """A training run, from configuration to prediction files, metrics and checkpoint."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +10,23 @@ import numpy as np
 
 from common.environment import environment
 from common.errors import RunError, SettingsError
-from common.files import write_json
+from common.files import remove, write_json
+from common.settings import convert
 from common.text import all_names, counted
-from multitask.assembly import assemble, soft_targets, with_precision
-from multitask.distributed import Processes, connected_processes
-from multitask.loop.evaluation import evaluate, score_split
+from multitask.distributed import connected_processes
+from multitask.loop.evaluation import score_split
 from multitask.loop.telemetry import read_steps, summary
 from multitask.loop.trainer import Trainer
 from multitask.run_folder import (
     begin,
     check_inputs_stay,
     file_digests,
-    finish,
     has_results,
     holds,
     locked,
     write_predictions,
 )
-from multitask.runs import CALIBRATION, Run, RunControl
+from multitask.runs import CALIBRATION, Run, default_folder
 from multitask.settings.config import RunConfig
 from multitask.settings.run_settings import TRAINING_MODES
 from tasks.calibration import calibrate
@@ -39,92 +36,109 @@ from tasks.predictions import Scores
 WIDTH = 384  # of the encoder for which the default rates were chosen
 
 
-def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()) -> dict[str, Any]:
-    """Complete the run in a folder, in one or several processes; return what metrics.json holds.
+def train(
+    config: RunConfig,
+    folder: str | Path | None = None,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    callbacks: Sequence[Any] = (),
+    checkpoint_every: int | None = None,
+    tensorboard: bool = True,
+) -> Run:
+    """Train into a folder, in one or several processes, or open the finished run in it.
 
-    A finished run is not repeated, and an unfinished one is continued if `control.resume` is set.
-    Raise a UserError of one line: RunError if another process uses the folder, and SettingsError
-    for a configuration without a mode or without anything to train on.
+    Args:
+        config: the configuration, also of pre-training.
+        folder: folder of the run; None for one under `runs/`, named after the configuration.
+        resume: continue an unfinished run.
+        overwrite: start again in a folder that holds a run.
+        callbacks: objects with one or both of these methods, or functions, which are such an
+            `on_epoch_end`. The first of several processes calls them.
+            `on_scalars(values, step)`: every ten steps, and after each evaluation on dev.
+            `on_epoch_end(trainer)`: after each evaluation; `trainer.progress.history` has the dev
+            metrics so far, and `trainer.model` is the model in training.
+        checkpoint_every: number of steps between checkpoints; others are written every ten minutes
+            and after each evaluation.
+        tensorboard: store curves.
+
+    Raises:
+        common.errors.UserError: one line that says what was expected; its subclasses name the
+            cause: SettingsError, RunError, DataError, EncoderError.
     """
+    if resume and overwrite:
+        raise SettingsError("resume and overwrite: expected at most one of them")
     if not config.tasks and config.text_file is None:
         raise SettingsError("tasks: name one or more, such as sst")
     if config.mode not in TRAINING_MODES:
         raise SettingsError(f"mode: {', '.join(TRAINING_MODES)} are trained, not {config.mode}")
-    started, run, processes = time.perf_counter(), Run(folder), connected_processes(config.device)
+    place = default_folder(config) if folder is None else Path(convert("folder", str, folder))
+    run, started = Run(place), time.perf_counter()
+    processes = connected_processes(config.device)
     with ExitStack() as stack:
         # The first process inspects the folder and sends the result to the others.
-        shared: tuple[RunConfig, str | None, dict[str, str], bool] | None = None
+        shared: tuple[RunConfig, dict[str, str], bool] | None = None
         with processes.synchronized_errors():
             if processes.first:
-                check_inputs_stay(folder, config)
+                check_inputs_stay(run.folder, config)
                 stack.enter_context(locked(run))
-                began = None if control.overwrite else run.read("config.json").get("precision")
-                config, precision = with_precision(config, began)
+                began = None if overwrite else run.read("config.json").get("precision")
+                if began and config.precision == "auto":
+                    config = config.changed(precision=began)
                 data = file_digests(config)
-                finished = not control.overwrite and holds(run, config, data, control.resume)
-                shared = config, precision, data, finished
-        config, precision, data, finished = processes.gather(shared)[0]
+                finished = not overwrite and holds(run, config, data, resume)
+                shared = config, data, finished
+        config, data, finished = processes.gather(shared)[0]
         if finished:
-            print(f"{folder} holds this run, finished; --overwrite would repeat it")
+            print(f"{run.folder} holds this run, finished; --overwrite would repeat it")
             if processes.first:
-                finish(run)  # in case it was killed before that
-            return run.metrics
-        for line in filter(None, (f"run folder: {folder}", precision)):
-            print(line, flush=True)
+                remove(run.folder / "last")  # in case it was killed before that
+            return Run(place.absolute())
+        print(f"run folder: {run.folder}", flush=True)
         with processes.synchronized_errors():
-            trainer = make_trainer(config, folder, processes, control)
+            trainer = Trainer(
+                config, run.folder, processes, callbacks, checkpoint_every, tensorboard
+            )
+        # Other processes might choose another precision.
+        trainer.model.precision = processes.gather(trainer.model.precision)[0]
+        config = config.changed(precision=trainer.model.precision)
         with processes.synchronized_errors():  # only after all processes found their inputs
-            if processes.first and (control.overwrite or not has_results(run)):
+            if processes.first and (overwrite or not has_results(run)):
                 begin(run, config.to_json(), data)  # a run that goes on keeps all
         with processes.synchronized_errors():
-            resumed = control.resume and trainer.resume()
+            resumed = resume and trainer.resume()
         if len(set(processes.gather(trainer.progress.step))) > 1:
-            raise RunError(f"{folder}: expected the same checkpoint in every process")
+            raise RunError(f"{run.folder}: expected the same checkpoint in every process")
         print(f"data read and encoder loaded in {time.perf_counter() - started:.1f} s", flush=True)
+        encoder, progress = trainer.model.bi_encoder, trainer.progress
+        rate, usual = config.optimizer.lr, type(config.optimizer)().lr
+        if encoder.width > WIDTH and rate == usual and not config.freeze_encoder:
+            line = f"lr {rate:g} suits an encoder of width {WIDTH}; BEES fine-tunes BERT base"
+            print(f"{line} at --lr 2e-5 --head-lr 2e-5 (--preset bees)", flush=True)
         what = f"{'pre-trains' if config.pretrains else 'trains'} {Path(config.encoder).name} on "
-        where = f"{all_names([*trainer.tasks])}, on {trainer.model.bi_encoder.device}: "
+        where = f"{all_names([*trainer.tasks])}, on {encoder.device}: "
         steps = f"{counted(config.epochs, 'epoch')}, {counted(trainer.total_steps, 'step')} in all"
         print(what + where + steps, flush=True)
         if resumed:
-            step, epoch = trainer.progress.step, trainer.progress.epoch
-            print(f"resumed after step {step:,}, epoch {epoch} of {config.epochs}", flush=True)
+            where = f"step {progress.step:,}, epoch {progress.epoch} of {config.epochs}"
+            print(f"resumed after {where}", flush=True)
         trainer.fit()
-        return write_results(trainer, started)
+        write_results(trainer, started)
+    return Run(place.absolute())
 
 
-def make_trainer(
-    config: RunConfig,
-    folder: Path,
-    processes: Processes = Processes(),
-    control: RunControl = RunControl(),
-) -> Trainer:
-    """Return the trainer of a configuration, with its model and data."""
-    tasks, model, splits = assemble(config)
-    for name, soft in (soft_targets(config) if config.teacher else {}).items():
-        splits[name]["train"] = replace(splits[name]["train"], soft=soft)
-    rate, usual = config.optimizer.lr, type(config.optimizer)().lr
-    if model.bi_encoder.width > WIDTH and rate == usual and not config.freeze_encoder:
-        line = f"lr {rate:g} suits an encoder of width {WIDTH}; BEES fine-tunes BERT base"
-        print(f"{line} at --lr 2e-5 --head-lr 2e-5 (--preset bees)", flush=True)
-    return Trainer(model, tasks, splits, config, folder, processes, control)
-
-
-def write_results(trainer: Trainer, started: float) -> dict[str, Any]:
-    """Predict dev and test with the best weights; write predictions and metrics.json, return these.
+def write_results(trainer: Trainer, started: float) -> None:
+    """Predict dev and test with the best weights; write predictions and metrics.json.
 
     `started` is the time of the start.
     """
     config, processes, run = trainer.config, trainer.processes, Run(trainer.folder)
     model, tasks, splits = trainer.model, trainer.tasks, trainer.splits
     model.load(run.weights())
-    dev_splits = {name: splits[name]["dev"] for name in tasks}
-    dev, dev_scores = trainer.best_dev or evaluate(  # missing after a resume
-        model, tasks, dev_splits, processes
-    )
-    test_splits = {name: several["test"] for name, several in splits.items() if "test" in several}
+    dev, dev_scores = trainer.best_dev or trainer.evaluate()  # missing after a resume
+    tested = [name for name, several in splits.items() if "test" in several]
     test_scores = {
-        name: score_split(model, tasks[name], split, processes)
-        for name, split in test_splits.items()
+        name: score_split(model, tasks[name], splits[name]["test"], processes) for name in tested
     }
     progress = trainer.progress
     result: dict[str, Any] = {
@@ -152,6 +166,7 @@ def write_results(trainer: Trainer, started: float) -> dict[str, Any]:
             if processes.first and tasks[name].output is not None:
                 table = Scores(np.array(examples.ids), values, examples.targets)
                 write_predictions(run, tasks[name], split, table)
+    dev_splits = {name: splits[name]["dev"] for name in tasks}
     temperatures = calibrate(tasks, dev_splits, dev_scores) if config.calibrate else {}
     if temperatures:
         result["calibration"] = temperatures
@@ -160,6 +175,5 @@ def write_results(trainer: Trainer, started: float) -> dict[str, Any]:
         if temperatures:
             write_json(run.folder / CALIBRATION, temperatures)
         write_json(run.folder / "metrics.json", result)
-        finish(run)
-    found: dict[str, Any] = processes.gather(result)[0]  # all wait for the complete run
-    return found
+        remove(run.folder / "last")
+    processes.gather(None)  # all wait for the complete run

@@ -1,23 +1,12 @@
 """The folder of a run: its lock, whether it is this run with this data, and what is written."""
 
-from __future__ import annotations
-
-import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from common.errors import RunError, SettingsError, UserError, one_line
-from common.files import (
-    complete_folder,
-    digest,
-    file_lock,
-    is_run,
-    read_state,
-    remove,
-    write_json,
-)
+from common.errors import RunError, SettingsError, UserError
+from common.files import complete_folder, digest, file_lock, is_run, read_state, remove, write_json
 from common.later import nn, torch
 from multitask.config_tasks import plain_tasks
 from multitask.runs import CALIBRATION, Run
@@ -27,9 +16,6 @@ from tasks.base import Task
 from tasks.predictions import Scores, write_prediction_file, write_scores
 
 TRAINING = "training.pt"  # of a checkpoint `last`: the states of model and optimiser
-# The configuration is removed last, because it marks the folder as a run.
-PARTS = ("metrics.json", "predictions", "tensorboard", "telemetry.jsonl", CALIBRATION)
-LAST_PARTS = ("data.json", "config.json")
 
 
 @contextmanager
@@ -51,6 +37,11 @@ def locked(run: Run) -> Iterator[None]:
             raise RunError(f"{folder}: {line}")
         for half in (*folder.glob(".*.new"), *(folder / "predictions").glob(".*.new")):
             remove(half)
+        for kind in ("best", "last"):  # as `save` left them
+            if (folder / kind).exists():
+                remove(folder / f".{kind}.old")
+            elif (folder / f".{kind}.old").exists():
+                (folder / f".{kind}.old").rename(folder / kind)
         try:
             yield
         finally:
@@ -62,9 +53,8 @@ def locked(run: Run) -> Iterator[None]:
 
 
 def has_results(run: Run) -> bool:
-    """Return whether the folder holds metrics, predictions or a checkpoint."""
-    found = (run.folder / "metrics.json").exists() or any((run.folder / "predictions").glob("*"))
-    return found or any(map(run.newest, ("best", "last")))
+    """Return whether the folder holds metrics or a checkpoint."""
+    return bool(run.read("metrics.json") or run.checkpoint("best") or run.checkpoint("last"))
 
 
 def holds(run: Run, config: RunConfig, data: Mapping[str, str], resume: bool) -> bool:
@@ -107,56 +97,55 @@ def in_words(settings: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def files(config: RunConfig) -> dict[str, Path]:
-    """Return the files of examples and texts that a run reads, by `TASK SPLIT` or `text`."""
+def file_digests(config: RunConfig) -> dict[str, str]:
+    """Return the SHA-256 of each file that a run reads and that is there.
+
+    The keys are `TASK SPLIT`, and `text` for a file of texts.
+    """
     folder = data_folder(config.data)
-    found = {
-        f"{name} {split}": Path(task.source.where(folder, split))
+    files = {
+        f"{name} {split}": task.source.where(folder, split)
         for name, task in plain_tasks(config).items()
         for split in task.source.splits
     }
     if config.pretrains and not config.pretraining_objective.of_classes:  # it selects the epoch
-        found["sts dev"] = Path(build_task("sts").source.where(folder, "dev"))
+        files["sts dev"] = build_task("sts").source.where(folder, "dev")
     if config.text_file is not None:
-        found["text"] = Path(config.text_file)
-    return found
-
-
-def file_digests(config: RunConfig) -> dict[str, str]:
-    """Return the SHA-256 of each file that the configuration reads and that is there."""
-    return {key: digest(path) for key, path in files(config).items() if path.is_file()}
+        files["text"] = config.text_file
+    return {key: digest(Path(file)) for key, file in files.items() if Path(file).is_file()}
 
 
 def check_inputs_stay(folder: Path, config: RunConfig) -> None:
-    """Raise SettingsError for an input of a run in the folder that the run replaces."""
-    others = (config.encoder, config.init or "", *config.teacher)
-    for path in (*files(config).values(), *map(Path, filter(None, others))):
-        if path.exists() and path.resolve().is_relative_to(folder.resolve()):
-            raise SettingsError(f"output: the run reads {path}, which is in it; choose another")
+    """Raise SettingsError for an encoder or a run that would be replaced by the run that reads it.
+
+    The run's other inputs are files, which stay.
+    """
+    for name in filter(None, (config.encoder, config.init, *config.teacher)):
+        if Path(name).exists() and Path(name).resolve().is_relative_to(folder.resolve()):
+            raise SettingsError(f"output: the run reads {name}, which is in it; choose another")
 
 
 def begin(run: Run, config: Mapping[str, Any], data: Mapping[str, str]) -> None:
     """Write the configuration and the checksums of the data, over a run that is replaced.
 
-    Only a run's own files and folders go, and not the targets of links.
+    Only a run's own files and folders go, and not the targets of links. The configuration goes
+    last, because it marks the folder as a run.
     """
-    for name in PARTS:
+    parts = ("best", "last", "metrics.json", "predictions", "tensorboard", "telemetry.jsonl")
+    for name in (*parts, CALIBRATION, "data.json", "config.json"):
         remove(run.folder / name)
-    for one in (*run.checkpoints(), *(run.folder / name for name in LAST_PARTS)):
-        remove(one)
     write_json(run.folder / "config.json", config)
     write_json(run.folder / "data.json", data)
     (run.folder / "predictions").mkdir()
 
 
 def save(run: Run, kind: str, write: Callable[[Path], None], state: Mapping[str, Any]) -> None:
-    """Let `write` fill a checkpoint `best` or `last` under a new number; then delete the old one.
+    """Let `write` fill a checkpoint `best` or `last`, which then replaces the one that is there.
 
-    After an error, for example because the disk is full, the old one stays.
+    After an error, for example because the disk is full, the old one stays. If the process is
+    killed, it may have the name `.KIND.old`.
     """
-    old = run.checkpoints(kind)
-    number = int(old[-1].name.partition("-")[2] or 0) + 1 if old else 1
-    new = run.folder / f"{kind}-{number:04}"
+    place, new, old = (run.folder / name for name in (kind, f".{kind}.new", f".{kind}.old"))
     new.mkdir(parents=True)
     try:
         write(new)
@@ -164,15 +153,14 @@ def save(run: Run, kind: str, write: Callable[[Path], None], state: Mapping[str,
     except BaseException:
         remove(new)
         raise
-    for one in old:
-        remove(one)
+    if place.exists():
+        place.rename(old)
+    new.rename(place)
+    remove(old)
 
 
 def save_last(
-    run: Run,
-    model: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    state: Mapping[str, Any],
+    run: Run, model: "nn.Module", optimizer: "torch.optim.Optimizer", state: Mapping[str, Any]
 ) -> None:
     """Save the states of model and optimiser, and `state`, which is JSON."""
     states = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
@@ -188,33 +176,19 @@ def save_last(
 
 
 def load_last(
-    run: Run, model: nn.Module, optimizer: torch.optim.Optimizer
+    run: Run, model: "nn.Module", optimizer: "torch.optim.Optimizer"
 ) -> dict[str, Any] | None:
     """Load what `save_last` wrote into model and optimiser; return `state`.
 
     Return None without a checkpoint; raise RunError for a damaged one.
     """
-    if (folder := run.newest("last")) is None:
+    if (folder := run.checkpoint("last")) is None:
         return None
     state = read_state(folder, RunError)
-    try:
-        states = torch.load(folder / TRAINING, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError as error:  # of an optimiser with a state of its own kind
-        raise RunError(f"{folder / TRAINING}: {one_line(str(error))}") from error
+    states = torch.load(folder / TRAINING, map_location="cpu", weights_only=True)
     model.load_state_dict(states["model"])
     optimizer.load_state_dict(states["optimizer"])
     return state
-
-
-def finish(run: Run) -> None:
-    """Name the best weights `best`, and delete the checkpoints from which a run resumes."""
-    best = run.newest("best")
-    if best is not None and best.name != "best":
-        remove(run.folder / "best")
-        best.rename(run.folder / "best")
-    for one in run.checkpoints():
-        if one.name != "best":
-            remove(one)
 
 
 def write_predictions(run: Run, task: Task, split: str, table: Scores) -> None:

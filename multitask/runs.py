@@ -1,64 +1,33 @@
-"""Runs: a folder with what it holds, training into one, and the runs under a folder."""
+"""Runs: a folder with what it holds, and what several runs have in common."""
 
-from __future__ import annotations
-
-import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from common.errors import Notice, RunError, SettingsError, UserError
-from common.files import (
-    EXPORTED,
-    STATE,
-    is_run,
-    read_state,
-)
-from common.settings import as_json, convert, default_of, methods, short
-from multitask.run_json import read_run_json
+from common.errors import Notice, RunError, UserError
+from common.files import EXPORTED, STATE, is_run, read_json_if_any, read_state
+from common.settings import as_json, default_of, methods
 from multitask.settings.config import RunConfig
 from multitask.settings.methods import ROLES
 from tasks.base import Task, TaskOptions
 from tasks.metrics import mean_score
-from tasks.own_task import OwnTask
-from tasks.own_tasks import complete_task, own_task, tasks_by_name
+from tasks.own_tasks import complete_task, tasks_by_name
 from tasks.predictions import Scores, read_scores, scores_name
 
-CHECKPOINT = re.compile(r"(?:best|last)(?:-[0-9]{4,})?")
 CALIBRATION = "calibration.json"  # in an exported folder, too
 # Settings that tables show in separate columns, or that do not affect the result.
 SHOWN = ("mode", "tasks", "seed", "data", "device", "output", "members", "method")
 
 
-@dataclass(frozen=True)
-class RunControl:
-    """How a run is executed, which does not change its results.
-
-    `checkpoint_every` is a number of steps; other checkpoints are written every ten minutes and
-    after each evaluation. `callbacks` are as in `train`.
-    """
-
-    resume: bool = False
-    overwrite: bool = False
-    checkpoint_every: int | None = None
-    callbacks: tuple[Any, ...] = ()
-    tensorboard: bool = True  # store curves
-
-    def __post_init__(self) -> None:
-        if self.resume and self.overwrite:
-            raise SettingsError("resume and overwrite: expected at most one of them")
-
-
 class Run:
     """A run in a folder, or an exported one: `folder`, `config`, `metrics`, and its `model`.
 
-    Everything is read when it is first asked for. `best-N/` and `last-N/` are checkpoints: each is
-    written under a new number, and the newest complete one counts. The best one of a finished run
-    is `best/`.
+    Everything is read when it is first asked for. `best/` has the weights of the best epoch, and
+    `last/`, until the run is finished, what resuming needs.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -69,7 +38,7 @@ class Run:
 
     def read(self, name: str) -> dict[str, Any]:
         """Return the content of a JSON file, empty without one; RunError if it is damaged."""
-        return read_run_json(self.folder / name)
+        return read_json_if_any(self.folder / name, RunError)
 
     @property
     def exported(self) -> bool:
@@ -108,17 +77,6 @@ class Run:
         # Packages that depend on this one are imported only when they are needed.
         return import_module("serving").load(self.folder)
 
-    def compare(self, *others: Run | str | Path, **named: Run | str | Path) -> str:
-        """Return the tables of mode compare for this run and others.
-
-        A keyword names a system: `run.compare(weighted="runs/weighted")`.
-        """
-        several = [(None, self), *((None, one) for one in others), *named.items()]
-        runs = [(name, one if isinstance(one, Run) else Run(one)) for name, one in several]
-        systems = import_module("reports.systems").group_runs(runs)
-        compared = import_module("reports.comparison").compare(systems)
-        return str(import_module("reports.comparison_tables").as_text(compared))
-
     # Tasks and scores
 
     @property
@@ -127,10 +85,9 @@ class Run:
         return tasks_by_name(self.settings["tasks"])
 
     @property
-    def own_tasks(self) -> dict[str, OwnTask]:
+    def own_tasks(self) -> dict[str, Any]:
         """The tasks on the user's own files, by name."""
-        own = {name: keys for name, keys in self.tasks.items() if "train" in keys}
-        return {name: own_task(keys).completed() for name, keys in own.items()}
+        return {name: self.described(name) for name, keys in self.tasks.items() if "train" in keys}
 
     def described(self, name: str) -> TaskOptions:
         """Return a task of the run with its options."""
@@ -162,28 +119,16 @@ class Run:
         values = {task: value for (task, _), value in found.items()}
         return mean_score(values, dict(found.keys())) if values else None
 
-    @property
-    def state(self) -> str:
-        return "finished" if self.metrics else "unfinished"
-
-    # Checkpoints
-
-    def checkpoints(self, kind: str = "") -> list[Path]:
-        """Return the checkpoints `best` or `last`, or both, also incomplete ones, oldest first."""
-        found = [one for one in self.folder.glob(f"{kind}*") if CHECKPOINT.fullmatch(one.name)]
-        return sorted(found, key=lambda one: (len(one.name), one.name))
-
-    def newest(self, kind: str) -> Path | None:
-        """Return the newest complete checkpoint `best` or `last`; None without any."""
-        complete = [one for one in self.checkpoints(kind) if (one / STATE).exists()]
-        return complete[-1] if complete else None
+    def checkpoint(self, kind: str) -> Path | None:
+        """Return the checkpoint `best` or `last`; None without a complete one."""
+        return self.folder / kind if (self.folder / kind / STATE).exists() else None
 
     def weights(self) -> Path:
         """Return the folder with the weights of the best epoch, or of an export.
 
         Raise RunError if there are none, or if they are damaged.
         """
-        best = self.folder if self.exported else self.newest("best")
+        best = self.folder if self.exported else self.checkpoint("best")
         if best is None:
             _ = self.settings  # raises RunError if there is no run at all
             raise RunError(f"{self.folder}: expected a run with the weights in best, found none")
@@ -195,45 +140,6 @@ class Run:
         if not self.exported and not self.metrics:
             line = "this run has not finished: its best epoch so far is used; --resume continues it"
             warnings.warn(f"{self.folder}: {line}", Notice, stacklevel=3)
-
-
-def train(
-    config: RunConfig,
-    folder: str | Path | None = None,
-    *,
-    resume: bool = False,
-    overwrite: bool = False,
-    callbacks: Sequence[Any] = (),
-) -> Run:
-    """Train into a folder, or open the finished run of this configuration in it.
-
-    Args:
-        config: the configuration, also of pre-training.
-        folder: folder of the run; None for one under `runs/`, named after the configuration.
-        resume: continue an unfinished run.
-        overwrite: start again in a folder that holds a run.
-        callbacks: objects with one or both of these methods, or functions, which are such an
-            `on_epoch_end`. The first of several processes calls them.
-            `on_scalars(values, step)`: every ten steps, and after each evaluation on dev.
-            `on_epoch_end(trainer)`: after each evaluation; `trainer.progress.history` has the dev
-            metrics so far, and `trainer.model` is the model in training.
-
-    Raises:
-        common.errors.UserError: one line that says what was expected; its subclasses name the
-            cause: SettingsError, RunError, DataError, EncoderError.
-    """
-    from multitask.run import complete
-
-    if not isinstance(config, RunConfig):
-        raise SettingsError(f"config: expected a RunConfig, found {short(config)}")
-    every = callbacks if isinstance(callbacks, list | tuple) else [None]
-    if not all({"__call__", "on_scalars", "on_epoch_end"} & {*dir(one)} for one in every):
-        line = "expected a list of functions, or of objects with on_scalars or on_epoch_end"
-        raise SettingsError(f"callbacks: {line}, found {short(callbacks)}")
-    place = default_folder(config) if folder is None else Path(convert("folder", str, folder))
-    run = Run(place.absolute())
-    complete(config, run.folder, RunControl(resume, overwrite, callbacks=tuple(callbacks)))
-    return run
 
 
 def default_folder(config: RunConfig) -> Path:
@@ -250,13 +156,14 @@ def other_than_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
 
     Those of methods have the name of the method in front.
     """
-    plain = RunConfig().to_json() | {"precision": "fp32"}  # of a run it is never `auto`
+    plain = RunConfig().to_json()
     found: dict[str, Any] = {}
     if members := config.get("members"):
         names = list(dict.fromkeys(Path(one).name for runs in members.values() for one in runs))
         found = {"method": config.get("method"), "members": names}
     for key, value in config.items():
-        if key in SHOWN or (key in plain and value == plain[key]):
+        usual_precision = key == "precision" and value in ("auto", "fp32")
+        if key in SHOWN or usual_precision or (key in plain and value == plain[key]):
             continue
         if key not in ROLES or not value:
             found[key] = value

@@ -4,8 +4,6 @@ Random generators are seeded by the run's random seed and the epoch, so that an 
 repeated without the previous ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -74,14 +72,18 @@ class Workload:
 class Sampler(Settings):
     """A method that orders the batches of the tasks.
 
-    A random sampler overrides `probabilities`, any other one `batches`.
+    A random sampler has `alpha`, if its probabilities are proportional to N^alpha, or overrides
+    `probabilities`; any other one overrides `batches`.
     """
+
+    alpha: ClassVar[float | None] = None
 
     def probabilities(self, work: Workload, epoch: int) -> np.ndarray:
         """Return the probability of each task in an epoch (from 1): float64 (tasks,) with sum 1."""
-        raise UserError(
-            f"sampler {self.name}: expected a method probabilities or batches, found neither"
-        )
+        if self.alpha is None:
+            line = "expected a method probabilities or batches, found neither"
+            raise UserError(f"sampler {self.name}: {line}")
+        return power_probabilities(work.sizes, self.alpha)
 
     def batches(self, work: Workload, epoch: int) -> np.ndarray:
         """Return the task index of every batch of an epoch (from 1), in order.
@@ -136,15 +138,13 @@ class Annealed(Sampler, name="annealed"):
 class Proportional(Sampler, name="proportional"):
     """Probabilities proportional to the number of examples."""
 
-    def probabilities(self, work: Workload, epoch: int) -> np.ndarray:
-        return power_probabilities(work.sizes, 1.0)
+    alpha = 1.0
 
 
 class SquareRoot(Sampler, name="square-root"):
     """Probabilities proportional to the square root of the number of examples."""
 
-    def probabilities(self, work: Workload, epoch: int) -> np.ndarray:
-        return power_probabilities(work.sizes, 0.5)
+    alpha = 0.5
 
 
 class Temperature(Sampler, name="temperature"):
@@ -161,8 +161,7 @@ class Temperature(Sampler, name="temperature"):
 class Uniform(Sampler, name="uniform"):
     """Equal probabilities, whatever the sizes."""
 
-    def probabilities(self, work: Workload, epoch: int) -> np.ndarray:
-        return power_probabilities(work.sizes, 0.0)
+    alpha = 0.0
 
 
 class Schedule(Settings):

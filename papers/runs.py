@@ -17,14 +17,13 @@ from common.errors import UserError
 from common.files import file_lock, remove
 from common.text import counted
 from ensemble.runs import ensemble_runs
-from multitask.run import complete
-from multitask.runs import Run, RunControl
+from multitask.run import train
 from multitask.settings.config import RunConfig
 from papers.paper import Cell, Paper
 from papers.store import OVERALL, Figure, Store
 from tasks.metrics import overall
 
-CONTROL = RunControl(resume=True, tensorboard=False)
+CONTROL: dict[str, Any] = {"resume": True, "tensorboard": False}
 OF_PROBE = ("tasks", "protocol", "limit", "dev_limit", "drop_leaks", "precision", "pooling")
 
 
@@ -98,7 +97,8 @@ def run_cell(paper: Paper, cell: Cell, place: Place, wait: bool) -> bool:
             metrics = probed(settings, cell.seed, folder, place)
         else:
             start = place.runs / Cell(row.start, cell.seed).folder if row.start else None
-            metrics = complete(config_of(settings, cell.seed, place, start), folder, CONTROL)
+            config = config_of(settings, cell.seed, place, start)
+            metrics = train(config, folder, **CONTROL).metrics
         found = scores(paper, cell, metrics)
         found |= {} if cell.point else paper.extras(cell.name, folder, metrics)
         stamp = stamp_of(metrics)
@@ -124,11 +124,11 @@ def probed(settings: Mapping[str, Any], seed: int, folder: Path, place: Place) -
     """Train an encoder, then return the metrics of a logistic regression on its embeddings."""
     from pretrain.probe import linear_evaluation
 
-    trained = complete(config_of(settings, seed, place), folder, CONTROL)
+    trained = train(config_of(settings, seed, place), folder, **CONTROL)
     kept = {key: settings[key] for key in OF_PROBE if key in settings}
-    encoder = str(Run(folder).weights())
+    encoder = str(trained.weights())
     config = config_of(kept | {"mode": "probe", "encoder": encoder}, seed, place)
-    seconds = {"training_seconds": trained["training_seconds"]}
+    seconds = {"training_seconds": trained.metrics["training_seconds"]}
     return linear_evaluation(config)[0] | seconds
 
 

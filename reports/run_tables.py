@@ -38,7 +38,7 @@ def runs_table(runs: Sequence[Run], root: Path) -> str:
                 " ".join(run.tasks),
                 str(run.settings.get("seed", "")),
                 ", ".join(f"{key} {shown(value)}" for key, value in unusual),
-                run.state,
+                "finished" if run.metrics else "unfinished",
                 *(score_text(run.main_scores.get(column)) for column in columns),
             ]
         )

@@ -43,7 +43,7 @@ def group_runs(runs: Sequence[tuple[str | None, Run]]) -> list[System]:
     common = set.intersection(*every) if len(every) > 1 else set()
     for name, run in runs:
         if not run.metrics:
-            raise UserError(f"{run.folder}: expected a finished run, found {run.state}")
+            raise UserError(f"{run.folder}: expected a finished run, found an unfinished one")
         mode = run.settings["mode"]
         if mode == "pretrain":
             line = "found one of mode pretrain; compare runs that begin with it, by --init"

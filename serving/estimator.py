@@ -17,8 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from common.settings import short
-from multitask.run import complete
-from multitask.runs import RunControl
+from multitask.run import train
 from multitask.settings.config import RunConfig, merged
 from serving.model import load
 from serving.prediction import Prediction
@@ -85,7 +84,7 @@ class SentenceClassifier(ClassifierMixin, BaseEstimator):
             task = task_from_lists(rows, [names[one] for one in which], HEAD, place, options)
             tasks = (replace(task, dev=task.train),)
             config = RunConfig(mode="single", tasks=tasks, **merged(chosen, self.settings or {}))
-            complete(config, place / "run", RunControl(tensorboard=False))
+            train(config, place / "run", tensorboard=False)
             self.model_ = load(place / "run", config.device)
         return self
 

@@ -9,10 +9,10 @@ from tolerances import assert_near, assert_near_in_norm, encoder_terms, gradient
 
 from common.settings import methods
 from minbert.bi_encoder import BiEncoder
-from multitask import RunConfig
+from multitask import RunConfig, train
 from multitask.combiners import Combiner
 from multitask.loop.batches import next_batches
-from multitask.run import complete, make_trainer
+from multitask.loop.trainer import Trainer
 from serving import load
 from tasks import CS224N, build_task, data_folder
 
@@ -50,7 +50,7 @@ def test_gradient_of_a_step(tmp_path, combiner):
             tasks=CS224N, encoder="tiny", combiner=combiner, limit=40,
             batch_size=8, precision="fp32", device=device, epochs=1,
         )  # fmt: skip
-        trainer = make_trainer(config, tmp_path)
+        trainer = Trainer(config, tmp_path)
         trainer.model.eval()  # dropout draws other masks on a GPU
         trainer.gradient(next_batches(trainer.streams, trainer.plan.steps(1)[0]), True, 0)
         found.append({name: p.grad for name, p in trainer.model.named_parameters()})
@@ -64,7 +64,7 @@ def test_gradient_of_a_step(tmp_path, combiner):
 
 def test_a_run_on_a_gpu_is_used_on_the_cpu(tmp_path):
     config = RunConfig(tasks=CS224N, encoder="tiny", combiner="pcgrad", limit=40, epochs=1)
-    metrics = complete(replace(config, device="cuda"), tmp_path / "run")
+    metrics = train(replace(config, device="cuda"), tmp_path / "run").metrics
     assert metrics["environment"]["gpu"] != "none"
     some = texts()[:20]
     on = [load(tmp_path / "run", device=device).encode(some) for device in DEVICES]
@@ -74,7 +74,7 @@ def test_a_run_on_a_gpu_is_used_on_the_cpu(tmp_path):
 def test_two_runs_on_a_gpu_are_the_same(tmp_path):
     config = RunConfig(tasks=CS224N, combiner="pcgrad", limit=100, epochs=1, dev_limit=50)
     for name in ("one", "two"):
-        complete(replace(config, device="cuda", precision="bf16"), tmp_path / name)
+        train(replace(config, device="cuda", precision="bf16"), tmp_path / name)
     files = [sorted((tmp_path / name / "predictions").iterdir()) for name in ("one", "two")]
     assert len(files[0]) == len(files[1]) > 0
     for one, two in zip(*files, strict=True):

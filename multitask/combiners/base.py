@@ -1,7 +1,5 @@
 """The interface of a combiner: Gram matrix and losses of m objectives -> m weights."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass

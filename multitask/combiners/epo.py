@@ -4,8 +4,6 @@ EPO moves the losses l to the ray r_1 l_1 = ... = r_m l_m (balance), and then do
 (descent). Notation: m objectives, preference r > 0, losses l >= 0, Gram matrix C of the gradients.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """FAMO, fast adaptive multitask optimisation (Liu et al., 2023), from the losses only."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

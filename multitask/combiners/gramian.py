@@ -1,7 +1,5 @@
 """Methods that need only the Gram matrix: MGDA, and those whose weighting TorchJD has."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, ClassVar
 

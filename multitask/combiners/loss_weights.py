@@ -1,7 +1,5 @@
 """Combiners that need only the losses, and the plain sum."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

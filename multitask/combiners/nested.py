@@ -4,8 +4,6 @@ A task of SCL-MOO has three objectives: cross-entropy, pull and push. EPO balanc
 contrastive ones. Another combiner then sees one mixture per task. Only the Gram matrix is used.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

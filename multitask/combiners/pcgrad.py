@@ -1,7 +1,5 @@
 """PCGrad, gradient surgery (Yu et al., 2020, Algorithm 1), computed from the Gram matrix."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,16 +1,14 @@
 """The batches of a run: the tasks of every step, and the rows of each task's next batch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from common.errors import RunError, SettingsError
 from minbert.batching import bucketed_batches
-from multitask.sampling import BeginsWithOneTask, Sampler, Workload, generator
+from multitask.sampling import BeginsWithOneTask, Workload, generator
 from multitask.settings.config import RunConfig
 from tasks.base import Task
 from tasks.data import Split
@@ -18,55 +16,45 @@ from tasks.data import Split
 Pass = Callable[[np.random.Generator], list[np.ndarray]]  # -> row indices of its batches, in order
 
 
-@dataclass(frozen=True)
 class Plan:
-    """The tasks of every step of a run.
+    """The tasks of every step of a run, for tasks with `sizes` training examples.
 
     The first `first_epochs` epochs train only the task `first_task_index`, one batch per step. Then
     each step takes `work.batches_per_step` of the sampler's batches. `work` describes the whole
     run; the sampler sees only the epochs after the first ones, for example for annealing.
-    """
-
-    work: Workload
-    sampler: Sampler
-    first_task_index: int = 0
-    first_epochs: int = 0
-
-    def steps(self, epoch: int) -> list[np.ndarray]:
-        """Return the task indices of the batches of each step of an epoch (from 1)."""
-        size = self.work.batches_per_step
-        if epoch <= self.first_epochs:
-            count = self.work.steps_per_epoch or self.work.batches_per_pass[self.first_task_index]
-            batches, size = np.full(count, self.first_task_index), 1
-        else:
-            left = replace(self.work, epochs=max(1, self.work.epochs - self.first_epochs))
-            batches = np.asarray(self.sampler.batches(left, epoch - self.first_epochs))
-        return [batches[i : i + size] for i in range(0, len(batches), size)]
-
-
-def build_plan(
-    config: RunConfig, sizes: Sequence[int], available: Sequence[int] | None = None
-) -> Plan:
-    """Return the plan of a configuration for tasks with `sizes` training examples.
-
     `available` are the sizes before any limit, which determine the largest task; None means
     `sizes`.
     """
-    work = Workload(
-        sizes=tuple(sizes),
-        batch_size=config.batch_size,
-        batches_per_step=config.step_batches,
-        epochs=config.epochs,
-        steps_per_epoch=config.steps_per_epoch,
-        seed=config.seed,
-    )
-    for one in (config.sampling, config.schedule):
-        if isinstance(one, BeginsWithOneTask):
-            epochs = one.first_epochs or min(1, config.epochs - 1)
-            first = one.first_task
-            index = [*config.tasks].index(first) if first else int(np.argmax(available or sizes))
-            return Plan(work, config.sampling, index, epochs)
-    return Plan(work, config.sampling)
+
+    def __init__(
+        self, config: RunConfig, sizes: Sequence[int], available: Sequence[int] | None = None
+    ) -> None:
+        self.work = Workload(
+            sizes=tuple(sizes),
+            batch_size=config.batch_size,
+            batches_per_step=config.step_batches,
+            epochs=config.epochs,
+            steps_per_epoch=config.steps_per_epoch,
+            seed=config.seed,
+        )
+        self.sampler, self.first_task_index, self.first_epochs = config.sampling, 0, 0
+        for one in (config.schedule, config.sampling):
+            if isinstance(one, BeginsWithOneTask):
+                first = [*config.tasks].index(one.first_task) if one.first_task else None
+                largest = int(np.argmax(available or sizes))
+                self.first_task_index = largest if first is None else first
+                self.first_epochs = one.first_epochs or min(1, config.epochs - 1)
+
+    def steps(self, epoch: int) -> list[np.ndarray]:
+        """Return the task indices of the batches of each step of an epoch (from 1)."""
+        work, size = self.work, self.work.batches_per_step
+        if epoch <= self.first_epochs:
+            count = work.steps_per_epoch or work.batches_per_pass[self.first_task_index]
+            batches, size = np.full(count, self.first_task_index), 1
+        else:
+            left = replace(work, epochs=max(1, work.epochs - self.first_epochs))
+            batches = np.asarray(self.sampler.batches(left, epoch - self.first_epochs))
+        return [batches[i : i + size] for i in range(0, len(batches), size)]
 
 
 def make_pass(config: RunConfig, task: Task, split: Split) -> Pass:

@@ -5,8 +5,6 @@ one row. A row is a flat vector, except for the parameter with a sparse gradient
 hundred of 30,000 words, and only their embeddings are kept.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np

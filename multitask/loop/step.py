@@ -1,7 +1,5 @@
 """One step: batches -> embeddings -> losses -> rows -> Gram matrix -> weights -> gradient."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -10,7 +8,7 @@ import torch
 from torch import Tensor
 
 from common.errors import RunError
-from multitask.combiners.base import ALONE, Combined, Combiner
+from multitask.combiners.base import ALONE, Combined
 from multitask.combiners.nested import combine_tasks
 from multitask.distributed import Processes
 from multitask.loop.gradients import GradientRows, check_finite
@@ -53,16 +51,17 @@ class StepGradient:
         tasks: Mapping[str, Task],
         splits: Splits,
         config: RunConfig,
-        combiner: Combiner,
         processes: Processes = Processes(),
         total_steps: int = 1,
     ) -> None:
         self.model, self.tasks, self.splits = model, tasks, splits
-        self.config, self.combiner, self.processes = config, combiner, processes
+        self.config, self.processes = config, processes
         self.regularizers = [(one, one.checked_weights(tasks)) for one in config.regularizers]
         self.epoch, self.total_steps = 1, total_steps
         self.rows = GradientRows(model.sections(), model.make_words_sparse(), processes)
         self.objectives = [name for task in tasks.values() for name in task.objectives]
+        combined = self.objectives if config.balance is None else tasks
+        self.combiner = config.combiner.for_run(len(combined), config.seed)
 
     def __call__(self, batches: Batches, measure: bool = False, step: int = 0) -> StepResult:
         """Compute step number `step`, which seeds dropout and the noise of regularisers.
@@ -79,19 +78,14 @@ class StepGradient:
         at_embeddings = self.config.on_embeddings
         needs_rows = self.combiner.needs_rows or at_embeddings or self.config.balance is not None
         apart = (measure or needs_rows) and not self.model.frozen
-        seed_step(self.config.seed, step, self.processes.rank)
         self.rows.clear()
-        rows, values = self.rows, self.zeros(batches)
-        for name, several in batches.items():
-            first = rows.used
-            for part in self.parts(name, several):
-                losses, passes = self.losses(name, part, step)
-                if apart:
-                    rows = self.keep_apart(losses, passes, first)
-                else:
-                    torch.stack(list(losses.values())).sum().backward()
-                    through_encoder(passes)
-                add_to(values, losses)
+        rows, values = self.rows, Losses()
+        for losses, passes in self.computed(batches, step, values):
+            if apart:
+                rows = self.keep_apart(losses, passes, list(values))
+            else:
+                torch.stack(list(losses.values())).sum().backward()
+                through_encoder(passes)
         names, found = tuple(values), self.reduced(values)
         check_finite("loss", found, names)
         grams: dict[str, np.ndarray] = {}
@@ -107,6 +101,21 @@ class StepGradient:
         self.reduce_gradients(names, not self.model.frozen and (at_embeddings or not apart))
         examples = sum(len(indices) for several in batches.values() for indices in several)
         return StepResult(names, found, combined, grams, examples)
+
+    def computed(
+        self, batches: Batches, step: int, values: Losses
+    ) -> Iterator[tuple[Losses, list[EncoderPass]]]:
+        """Yield what `losses` returns for each part of a step, and add the losses up in `values`.
+
+        Parts of one task follow each other.
+        """
+        seed_step(self.config.seed, step, self.processes.rank)
+        for name, several in batches.items():
+            for part in self.parts(name, several):
+                losses, passes = self.losses(name, part, step)
+                for key, loss in losses.items():
+                    values[key] = values[key] + loss.detach() if key in values else loss.detach()
+                yield losses, passes
 
     def parts(self, name: str, batches: Sequence[np.ndarray]) -> Iterator[Part]:
         """Split a task's batches in a step into parts, at least one a batch.
@@ -155,20 +164,22 @@ class StepGradient:
                 values[first] = values[first] + weights[name] * term
         return {key: loss * share for key, loss in values.items()}, passes
 
-    def keep_apart(self, losses: Losses, passes: Sequence[EncoderPass], first: int) -> GradientRows:
-        """Add the gradient of each objective of a part to a row of its own, the first to `first`.
+    def keep_apart(
+        self, losses: Losses, passes: Sequence[EncoderPass], names: Sequence[str]
+    ) -> GradientRows:
+        """Add the gradient of each objective of a part to its own row, in the order of `names`.
 
         The graph is freed with the last objective.
         """
         rows, at_embeddings = self.rows, self.config.on_embeddings
         if at_embeddings:
             rows = GradientRows({"representation": [leaf for one in passes for leaf in one.texts]})
-        for place, loss in enumerate(losses.values()):
-            keep = place + 1 < len(losses)
+        for name, loss in losses.items():
+            keep = name != names[-1]  # a part has the last objectives so far
             loss.backward(retain_graph=keep)
             if not at_embeddings:
                 through_encoder(passes, keep)
-            rows.collect(first + place)
+            rows.collect(names.index(name))
         return rows
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, names: Sequence[str]) -> Combined:
@@ -197,20 +208,13 @@ class StepGradient:
         """
         if self.model.frozen or not self.combiner.compares_losses:
             return
-        values = self.zeros(batches)
-        seed_step(self.config.seed, step, self.processes.rank)
-        for name, several in batches.items():
-            for part in self.parts(name, several):
-                add_to(values, self.losses(name, part, step)[0])
+        values = Losses()
+        for _ in self.computed(batches, step, values):
+            pass
         after = self.reduced(values)
         if np.isfinite(after).all():
             drawn = [self.objectives.index(name) for name in result.objectives]
             self.combiner.after_step(result.losses, after, drawn)
-
-    def zeros(self, batches: Batches) -> Losses:
-        """Return 0 for each objective of a step, in order."""
-        zero = torch.zeros((), device=self.model.bi_encoder.device)
-        return {key: zero for name in batches for key in self.tasks[name].objectives}
 
     def reduced(self, losses: Losses) -> np.ndarray:
         """Sum losses over the processes, float64 (m,)."""
@@ -241,12 +245,6 @@ def through_encoder(passes: Iterable[EncoderPass], keep: bool = False) -> None:
     """Move the gradients of the passes' texts into the encoder."""
     for one in passes:
         one.backward(keep)
-
-
-def add_to(values: Losses, losses: Losses) -> None:
-    """Add a part's losses to those of the step."""
-    for name, loss in losses.items():
-        values[name] = values[name] + loss.detach()
 
 
 def whole_gram(grams: Mapping[str, np.ndarray]) -> np.ndarray:

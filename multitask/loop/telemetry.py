@@ -1,9 +1,6 @@
 """The log of a run: one JSON line per step, points of curves, and what all steps together say."""
 
-from __future__ import annotations
-
 import json
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -33,7 +30,6 @@ class Telemetry:
         self.folder, self.callbacks, self.tensorboard = folder, callbacks, tensorboard
         self.file = (folder or Path()) / "telemetry.jsonl"
         self.first_step = 1  # of this start; later points of an earlier one are computed again
-        self._lines: Any = None
         self._curves: Any = None
         self._recent: dict[str, list[float]] = {}  # values since the last point
         self._step = 0
@@ -54,9 +50,8 @@ class Telemetry:
         if self.folder is None:
             return
         line = step_line(result) | dict(figures)
-        if self._lines is None:
-            self._lines = self.file.open("a")
-        self._lines.write(json.dumps({"step": step} | line) + "\n")
+        with self.file.open("a") as file:
+            file.write(json.dumps({"step": step} | line) + "\n")
         for name, value in numbers(line, "train/"):
             self._recent.setdefault(name, []).append(value)
         self._step = step
@@ -82,19 +77,11 @@ class Telemetry:
             for name, value in values.items():
                 self._curves.add_scalar(name, value, step)
 
-    def flush(self) -> None:
-        """Write the steps to the disk, before a checkpoint that counts them."""
-        if self._lines is not None:
-            self._lines.flush()
-            os.fsync(self._lines.fileno())
-
     def close(self) -> None:
         if self._recent:
             self.point()
-        for one in (self._lines, self._curves):
-            if one is not None:
-                one.close()
-        self._lines = self._curves = None
+        if self._curves is not None:
+            self._curves.close()
 
 
 def read_steps(file: Path) -> Iterator[dict[str, Any]]:

@@ -1,9 +1,7 @@
 """The training loop for 1..n tasks: plan -> batches -> gradient -> optimiser -> dev scores."""
 
-from __future__ import annotations
-
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,18 +12,16 @@ from torch.nn.utils import clip_grad_norm_
 from common.environment import now
 from common.errors import RunError
 from common.progress import bar
+from multitask.assembly import assemble
 from multitask.distributed import Processes
-from multitask.loop.batches import BatchStream, build_plan, make_pass, next_batches
-from multitask.loop.evaluation import Metrics, evaluate, selection_score
+from multitask.loop.batches import BatchStream, Plan, make_pass, next_batches
+from multitask.loop.evaluation import Metrics, score_split, selection_score
 from multitask.loop.gradients import check_finite
 from multitask.loop.step import StepGradient, StepResult
 from multitask.loop.telemetry import LOG_EVERY, MEASURE_EVERY, Telemetry
-from multitask.model import EncoderWithHeads
 from multitask.run_folder import load_last, save, save_last
-from multitask.runs import Run, RunControl
+from multitask.runs import Run
 from multitask.settings.config import RunConfig
-from tasks.base import Task
-from tasks.data import Splits
 from tasks.metrics import overall
 
 SAVE_EVERY = 600.0  # seconds between checkpoints within an epoch
@@ -33,7 +29,7 @@ SAVE_EVERY = 600.0  # seconds between checkpoints within an epoch
 
 @dataclass
 class Progress:
-    """Counts and scores of a run, part of the trainer's `state_dict`."""
+    """Counts and scores of a run, which a checkpoint keeps."""
 
     epoch: int = 0  # finished epochs
     taken: int = 0  # steps of the next epoch
@@ -48,42 +44,40 @@ class Progress:
 
 
 class Trainer:
-    """The training of a model on the `train` splits; `dev` splits select the best epoch."""
+    """The training of a configuration on `train` splits; `dev` splits select the best epoch.
+
+    The other arguments are as in `train`.
+    """
 
     def __init__(
         self,
-        model: EncoderWithHeads,
-        tasks: Mapping[str, Task],
-        splits: Splits,
         config: RunConfig,
         folder: Path,
         processes: Processes = Processes(),
-        control: RunControl = RunControl(),
+        callbacks: Sequence[Any] = (),
+        checkpoint_every: int | None = None,
+        tensorboard: bool = True,
     ) -> None:
-        self.model, self.tasks, self.splits = model, tasks, splits
-        self.config, self.folder = config, folder
-        self.processes, self.control = processes, control
+        self.config, self.folder, self.processes = config, folder, processes
+        self.checkpoint_every = checkpoint_every or float("inf")
+        self.tasks, self.model, self.splits = tasks, model, splits = assemble(config)
         train = {name: splits[name]["train"] for name in tasks}
         examples = [one.examples for one in train.values()]
-        self.plan = build_plan(config, list(map(len, examples)), [e.available for e in examples])
+        self.plan = Plan(config, list(map(len, examples)), [e.available for e in examples])
         self.total_steps = sum(len(self.plan.steps(e + 1)) for e in range(config.epochs))
         self.streams = [
             BatchStream(make_pass(config, task, train[name]), config.seed, name)
             for name, task in tasks.items()
         ]
-        objectives = [name for task in tasks.values() for name in task.objectives]
-        combined = objectives if config.balance is None else tasks
-        self.combiner = config.combiner.for_run(len(combined), config.seed)
-        self.gradient = StepGradient(
-            model, tasks, splits, config, self.combiner, processes, self.total_steps
-        )
+        self.gradient = StepGradient(model, tasks, splits, config, processes, self.total_steps)
+        self.combiner = self.gradient.combiner
         self.optimizer = config.optimizer.build(model)
         self.peak_rates = [group["lr"] for group in self.optimizer.param_groups]
         self.progress = Progress()
         self.best_dev: tuple[Metrics, Mapping[str, np.ndarray]] | None = None
-        self.callbacks = control.callbacks if processes.first else ()
+        self.callbacks = callbacks if processes.first else ()
         log = folder if processes.first else None
-        self.telemetry = Telemetry(log, self.callbacks, control.tensorboard)
+        self.telemetry = Telemetry(log, self.callbacks, tensorboard)
         self.saved_step, self.saved_at = 0, time.monotonic()  # of the last checkpoint
         self.began = now()  # for a resumed run, the time of its first start
 
@@ -112,36 +106,31 @@ class Trainer:
             self.telemetry.close()
 
     def train_epoch(self, epoch: int) -> None:
-        """Take the remaining steps of an epoch, with a progress bar that counts examples."""
+        """Take the remaining steps of an epoch, and write a checkpoint after those with one due."""
         self.model.train()
         self.gradient.epoch = epoch
-        every = self.plan.steps(epoch)
-        steps = every[self.progress.taken :]
-        expected = sum(len(step) for step in steps) * self.config.batch_size
+        progress, every = self.progress, self.plan.steps(epoch)
+        left = every[progress.taken :]
+        expected = sum(len(drawn) for drawn in left) * self.config.batch_size
         latest: dict[str, str] = {}  # the last loss of each objective, for the bar
-        with bar(f"epoch {epoch}/{self.config.epochs}", "ex", expected) as progress:
-            for step in steps:
-                result = self.take(step, last=self.progress.taken + 1 == len(every))
+        with bar(f"epoch {epoch}/{self.config.epochs}", "ex", expected) as shown:
+            for drawn in left:
+                begin = time.perf_counter()
+                result = self.train_step(drawn)
+                progress.taken += 1
+                if progress.taken == len(every):
+                    progress.epoch, progress.taken = epoch, 0
+                progress.seconds += time.perf_counter() - begin
+                passed = progress.step - self.saved_step, time.monotonic() - self.saved_at
+                if passed[0] >= self.checkpoint_every or passed[1] >= SAVE_EVERY:
+                    self.save()
                 for name, loss in zip(result.objectives, result.losses, strict=True):
                     latest[name] = f"{loss:.3f}"
-                progress.update(result.examples)
-                if self.progress.step % LOG_EVERY == 0:
-                    progress.set_postfix(latest, refresh=False)
-            progress.total = progress.n  # the last batches are smaller: fill the bar
-            progress.refresh()
-
-    def take(self, drawn: np.ndarray, last: bool) -> StepResult:
-        """Take a step, which may be the last of its epoch, and write a checkpoint if one is due."""
-        begin, progress = time.perf_counter(), self.progress
-        result = self.train_step(drawn)
-        progress.taken += 1
-        if last:
-            progress.epoch, progress.taken = progress.epoch + 1, 0
-        progress.seconds += time.perf_counter() - begin
-        steps, every = progress.step - self.saved_step, self.control.checkpoint_every
-        if (every and steps >= every) or time.monotonic() - self.saved_at >= SAVE_EVERY:
-            self.save()
-        return result
+                shown.update(result.examples)
+                if progress.step % LOG_EVERY == 0:
+                    shown.set_postfix(latest, refresh=False)
+            shown.total = shown.n  # the last batches are smaller: fill the bar
+            shown.refresh()
 
     def train_step(self, drawn: np.ndarray) -> StepResult:
         """Take an optimiser step on the next batches of the tasks with the indices `drawn`.
@@ -167,8 +156,13 @@ class Trainer:
 
     def evaluate(self) -> tuple[Metrics, dict[str, np.ndarray]]:
         """Return metrics and scores of every task on dev."""
-        dev = {name: self.splits[name]["dev"] for name in self.tasks}
-        return evaluate(self.model, self.tasks, dev, self.processes)
+        scores, metrics = {}, {}
+        for name, task in self.tasks.items():
+            dev = self.splits[name]["dev"]
+            assert dev.examples.targets is not None
+            scores[name] = score_split(self.model, task, dev, self.processes)
+            metrics[name] = task.kind.measure(scores[name], dev.examples.targets)
+        return metrics, scores
 
     def score_epoch(self) -> None:
         """Score dev, keep the best weights, save, and call the callbacks."""
@@ -193,41 +187,33 @@ class Trainer:
     def save(self) -> None:
         """Write a checkpoint; it replaces the last one when it is complete."""
         if self.processes.first:
-            self.telemetry.flush()
-            save_last(Run(self.folder), self.model, self.optimizer, self.state_dict())
+            state = {
+                "progress": asdict(self.progress),
+                "streams": {stream.task: stream.position for stream in self.streams},
+                "combiner": self.combiner.state_dict(),
+                "processes": self.processes.count,
+                "began": self.began,
+            }
+            save_last(Run(self.folder), self.model, self.optimizer, state)
         self.saved_step, self.saved_at = self.progress.step, time.monotonic()
 
     def resume(self) -> bool:
-        """Restore the last checkpoint; False without any, RunError if it cannot be used."""
+        """Restore the last checkpoint; return whether there is one.
+
+        Raise RunError if it cannot be used, also for another number of processes.
+        """
         state = load_last(Run(self.folder), self.model, self.optimizer)
-        if state is None:
-            self.telemetry.forget_after(0)  # of a run that ended before its first checkpoint
-            return False
-        self.load_state_dict(state)
+        if state is not None:
+            if state["processes"] != self.processes.count:
+                line = f"expected {state['processes']} processes, as at the start of the run"
+                raise RunError(f"--resume: {line}, found {self.processes.count}")
+            self.progress, self.began = Progress(**state["progress"]), state["began"]
+            for stream in self.streams:
+                number, taken = state["streams"][stream.task]
+                stream.position = (number, taken)
+            self.combiner.load_state_dict(state["combiner"])
         if self.progress.best_epoch:
             Run(self.folder).weights()  # are there, and intact
         self.saved_step = self.progress.step
         self.telemetry.forget_after(self.progress.step)
-        return True
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return the state as JSON, except weights and optimiser."""
-        return {
-            "progress": asdict(self.progress),
-            "streams": {stream.task: stream.position for stream in self.streams},
-            "combiner": self.combiner.state_dict(),
-            "processes": self.processes.count,
-            "began": self.began,
-        }
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore a `state_dict`; raise RunError for another number of processes."""
-        if state["processes"] != self.processes.count:
-            line = f"expected {state['processes']} processes, as at the start of the run"
-            raise RunError(f"--resume: {line}, found {self.processes.count}")
-        self.progress = Progress(**state["progress"])
-        self.began = str(state["began"])
-        for stream in self.streams:
-            number, taken = state["streams"][stream.task]
-            stream.position = (number, taken)
-        self.combiner.load_state_dict(state["combiner"])
+        return state is not None

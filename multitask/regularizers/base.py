@@ -1,7 +1,5 @@
 """The interface of a regulariser: a term that is added to the loss of some tasks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -45,11 +43,11 @@ class Regularizer(Settings):
         )
         return {task: weight for task, weight in each.items() if weight}
 
-    def term(self, clean: CleanPass) -> Tensor:
+    def term(self, clean: "CleanPass") -> Tensor:
         """Return the term of the examples of a `CleanPass`, a scalar, without its weight."""
         raise UserError(f"regularizer {self.name}: expected a method term, found none")
 
-    def checked_weights(self, tasks: Mapping[str, Task]) -> dict[str, float]:
+    def checked_weights(self, tasks: "Mapping[str, Task]") -> dict[str, float]:
         """Return `by_task`; raise SettingsError for a task whose outputs cannot be compared."""
         found = self.by_task(tasks)
         for name in found:

@@ -1,7 +1,5 @@
 """Distillation: outputs follow those of teachers, which are trained runs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -41,7 +39,7 @@ class Distillation(Regularizer, name="distillation"):
         flag=False,
     )
 
-    def term(self, clean: CleanPass) -> Tensor:
+    def term(self, clean: "CleanPass") -> Tensor:
         """Return the loss on the teacher's scores - that on the labels: both add up to a mean.
 
         For classes the former is the divergence of the probabilities at a temperature. For

@@ -1,7 +1,5 @@
 """SMART: predictions should not change under adversarial noise (Jiang et al., 2020)."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -52,7 +50,7 @@ class Smart(Regularizer, name="smart"):
         "into a ball, as in the paper",
     )
 
-    def term(self, clean: CleanPass) -> Tensor:
+    def term(self, clean: "CleanPass") -> Tensor:
         noisy = replace(clean.batch, noise=self.noise(clean))
         with clean.same_dropout():
             outputs = clean.another_pass(noisy)
@@ -60,7 +58,7 @@ class Smart(Regularizer, name="smart"):
         assert distance is not None, "its outputs can be compared"
         return distance(outputs, clean.outputs)
 
-    def noise(self, clean: CleanPass) -> Tensor:
+    def noise(self, clean: "CleanPass") -> Tensor:
         """Return noise (T, H) that increases the divergence, without gradients of weights."""
         expected, name, distance = (
             clean.outputs.detach(),
@@ -87,7 +85,7 @@ class Smart(Regularizer, name="smart"):
             radius=radius,
         )
 
-    def radii(self, clean: CleanPass) -> float | Tensor:
+    def radii(self, clean: "CleanPass") -> float | Tensor:
         """Return the radius of the ball (T, 1), or the norm of normalised noise (default: 1)."""
         if self.radius is None and self.variant == "normalised":
             return 1.0
@@ -96,7 +94,7 @@ class Smart(Regularizer, name="smart"):
             root_mean_square = token_norm(vectors, "l2") / math.sqrt(vectors.shape[1])
             return (self.radius or RADIUS) * root_mean_square
 
-    def normal(self, clean: CleanPass) -> Tensor:
+    def normal(self, clean: "CleanPass") -> Tensor:
         """Return normal noise (T, H) by example and step, whatever piece of a batch this is."""
         batch = clean.batch
         width = clean.model.encoder.embeddings.word.weight.shape[1]

@@ -77,7 +77,7 @@ def test_a_run_goes_on_in_the_precision_that_it_began_with(
     copy = shutil.copytree(stopped(*begun), tmp_path / "copy")
     bfloat16(not first)
     printed = run_ok(*finished[1], "--output", copy, "--resume").stdout
-    assert lines(printed) == [f"precision: {NAMES[first]} (the run began with it)"]
+    assert not lines(printed)
     assert re.search("^resumed after step [0-9]+, epoch 1 of 2$", printed, re.MULTILINE)
     assert config(copy)["precision"] == NAMES[first]
     run_ok(*finished[1], *begun, "--output", tmp_path / "whole")

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from multitask.assembly import assemble
-from multitask.distributed import Processes
 from multitask.loop.trainer import Trainer
 from multitask.settings.config import RunConfig
 from tasks import CS224N
@@ -38,12 +36,11 @@ def make_trainer(tmp_path):
     def make(name="run", only=None, dropout=True, **changes) -> Trainer:
         single = SINGLE | {"tasks": (only,)} if only else {}
         config = replace(BASE, **(single | changes))
-        chosen, model, splits = assemble(config)
         folder = Path(tmp_path / name)
         folder.mkdir(exist_ok=True)
-        trainer = Trainer(model, chosen, splits, config, folder, Processes())
+        trainer = Trainer(config, folder)
         if not dropout:
-            model.eval()  # the same batch gives the same gradient again
+            trainer.model.eval()  # the same batch gives the same gradient again
         return trainer
 
     return make

@@ -7,7 +7,6 @@ from pathlib import Path
 import torch
 from two_losses import TwoLosses
 
-from multitask.assembly import assemble
 from multitask.distributed import Processes, connected_processes
 from multitask.loop.batches import next_batches
 from multitask.loop.trainer import Trainer
@@ -62,8 +61,8 @@ KINDS = (*CHANGES, "sum", "pcgrad", "epo", "famo")
 
 def take_steps(config: RunConfig, file: Path, group: Processes) -> None:
     """The first combined gradient and the weights after five steps, by the first process."""
-    chosen, model, splits = assemble(config)
-    trainer = Trainer(model, chosen, splits, config, file.parent, group)
+    trainer = Trainer(config, file.parent, group)
+    model = trainer.model
     trainer.telemetry.folder = None
     model.eval()
     if config.mode == "pretrain":

@@ -13,7 +13,7 @@ from common.errors import SettingsError
 from multitask.assembly import assemble, build_model
 from multitask.config_tasks import build_tasks
 from multitask.loop.batches import next_batches
-from multitask.run import complete
+from multitask.run import train
 
 BRANCH = {"branch": "top-1"}
 
@@ -57,7 +57,7 @@ def test_branches_follow_only_the_loss_of_their_task(make_trainer, combiner, mic
 
 def test_another_run_begins_with_the_branches_of_matching_tasks(base_config, tmp_path, capsys):
     small = BRANCH | {"limit": 12, "epochs": 1, "dev_limit": 8, "combiner": "sum"}
-    complete(replace(base_config, **small, tasks=("sst", "sts")), tmp_path / "first")
+    train(replace(base_config, **small, tasks=("sst", "sts")), tmp_path / "first")
     saved = load_file(tmp_path / "first" / "best" / "heads.safetensors")
     settings = small | {"tasks": ("sst", "qqp"), "init": str(tmp_path / "first")}
     config = replace(base_config, **settings)

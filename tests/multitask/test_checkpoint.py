@@ -1,4 +1,4 @@
-"""Checkpoints are written under new numbers, and training state comes back exactly."""
+"""Checkpoints are complete or not there, and training state comes back exactly."""
 
 import json
 import random
@@ -9,7 +9,7 @@ from torch import nn
 
 from common.errors import RunError
 from common.files import write_json
-from multitask.run_folder import finish, load_last, save, save_last
+from multitask.run_folder import load_last, locked, save, save_last
 from multitask.runs import Run
 
 CONFIG = {"mode": "single", "tasks": ["sst"], "seed": 1}
@@ -54,28 +54,25 @@ def test_training_state_is_restored_exactly(run):
         assert torch.equal(a, b)
 
 
-def test_the_newest_complete_checkpoint_counts(run):
-    for step in range(1, 12):
+def test_a_checkpoint_replaces_the_one_before(run):
+    for step in (1, 2):
         save_step(run, step)
-        assert names(run) == [f"last-{step:04}"]
-    (run.folder / "last-0012").mkdir()  # a process was killed while it wrote
-    assert load_last(run, *trained(2))["step"] == 11
-    save_step(run, 13)
-    assert names(run) == ["last-0013"]
+        assert names(run) == ["last"]
+        assert load_last(run, *trained(2))["step"] == step
     with pytest.raises(OSError, match="disk full"):
         save(run, "last", lambda folder: (_ for _ in ()).throw(OSError("disk full")), {})
-    assert names(run) == ["last-0013"]
+    assert names(run) == ["last"]
 
 
-def test_a_finished_run_has_only_the_best_weights(run):
-    for text in ("first", "second"):  # the run is repeated without --overwrite after damage
-        save(run, "best", lambda new, text=text: (new / "a").write_text(text), {})
-        save_step(run, 1)
-        finish(run)
-        assert names(run) == ["best"]
-        assert (run.weights() / "a").read_text() == text
-    finish(run)
-    assert names(run) == ["best"]
+@pytest.mark.parametrize("there", [(".last.old", ".last.new"), (".last.old", "last")])
+def test_a_kill_while_it_is_replaced_leaves_one(run, there):
+    """Before and after the new one gets its name."""
+    for name in there:
+        save_step(run, 3)
+        (run.folder / "last").rename(run.folder / name)
+    with locked(run):
+        assert names(run) == ["last"]
+        assert load_last(run, *trained(2))["step"] == 3
 
 
 def differs(first, second):
@@ -89,7 +86,7 @@ def differs(first, second):
 def test_none_of_300_damaged_checkpoints_is_loaded(run):
     """A bit flipped, bytes gone at the end or in the middle, bytes more, an empty file."""
     save_step(run, 5)
-    whole = {one: one.read_bytes() for one in sorted((run.folder / "last-0001").iterdir())}
+    whole = {one: one.read_bytes() for one in sorted((run.folder / "last").iterdir())}
     draw = random.Random(0)
     for _ in range(300):
         file = draw.choice(sorted(whole))

@@ -120,7 +120,7 @@ def test_a_process_that_dies_ends_the_run_and_the_last_checkpoint_remains(tmp_pa
     lines = [line for line in ended.stderr.splitlines() if line.startswith("run.py:")]
     assert len(lines) == 1
     assert "--resume" in lines[0]
-    newest = Run(tmp_path / "run").newest("last")
+    newest = Run(tmp_path / "run").checkpoint("last")
     assert read_state(newest)["progress"]["epoch"] == 1
     assert main([*map(str, run), "--resume"]) == 1
     printed = capsys.readouterr().err
@@ -148,7 +148,7 @@ def test_a_run_of_two_processes_is_the_same_after_a_signal_and_resuming(tmp_path
     stopped = python(*TORCHRUN, script, *run, "--output", tmp_path / "run", timeout=600)
     assert stopped.returncode != 0
     assert "--resume continues" in stopped.stderr
-    newest = Run(tmp_path / "run").newest("last")
+    newest = Run(tmp_path / "run").checkpoint("last")
     step = read_state(newest)["progress"]["step"]
     resumed = python(*TORCHRUN, "run.py", *run, "--output", tmp_path / "run", "--resume")
     assert resumed.returncode == 0, resumed.stderr

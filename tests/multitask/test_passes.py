@@ -43,9 +43,7 @@ def use_whole_batches(trainer, micro_batch=None):
     trainer.model.heads[name].forward = lambda u, v: (u, v)
     tasks = {name: replace(task, kind=kind, compares_examples=True)}
     config = replace(trainer.config, micro_batch=micro_batch)
-    trainer.gradient = StepGradient(
-        trainer.model, tasks, trainer.splits, config, trainer.combiner, trainer.processes
-    )
+    trainer.gradient = StepGradient(trainer.model, tasks, trainer.splits, config, trainer.processes)
 
 
 @pytest.mark.parametrize("micro_batch", [1, 3, 8])

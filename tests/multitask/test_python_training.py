@@ -3,9 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
-from common.errors import SettingsError
 from multitask import Run, RunConfig, train
 
 TINY = {"encoder": "tiny", "limit": 8, "dev_limit": 8, "test_limit": 8, "epochs": 1}
@@ -46,17 +43,3 @@ def test_an_object_and_a_function_are_called_after_each_epoch(tmp_path):
     assert widths == [32] * 3
     last = run.metrics["history"][-1]
     assert recorder.curves["dev/sts/pearson", 3] == last["dev"]["sts"]["pearson"]
-
-
-@pytest.mark.parametrize(
-    ("wrong", "line"),
-    [
-        ({"callbacks": [3]}, "callbacks: expected a list of functions, or of objects with"),
-        ({"callbacks": "stop"}, "callbacks: expected a list of .*, found 'stop'"),
-        ({"callbacks": 5}, "callbacks: expected a list of .*, found 5"),
-        ({"folder": 5}, "folder: Expected `str`, got `int`, found 5"),
-    ],
-)
-def test_a_wrong_argument_is_refused(tmp_path, wrong, line):
-    with pytest.raises(SettingsError, match=line):
-        train(ONE, **{"folder": tmp_path / "run", **wrong})

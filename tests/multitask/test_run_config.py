@@ -13,7 +13,7 @@ from two_losses import TwoLosses
 from common.errors import SettingsError
 from multitask.optimizer import AdamW
 from multitask.regularizers import Distillation, Smart
-from multitask.run import complete
+from multitask.run import train
 from multitask.settings.config import RunConfig, merged
 from multitask.settings.methods import ROLES
 from multitask.settings.run_settings import PRESETS
@@ -195,5 +195,5 @@ def test_a_run_that_cannot_begin_leaves_no_folder(tmp_path):
     without_data = RunConfig(tasks=("sst",), encoder="tiny", data=str(tmp_path / "missing"))
     for config in (without_data, RunConfig()):
         with pytest.raises(ValueError, match=r"missing|tasks: name one or more"):
-            complete(config, tmp_path / "runs" / "one")
+            train(config, tmp_path / "runs" / "one")
     assert not (tmp_path / "runs" / "one").exists()

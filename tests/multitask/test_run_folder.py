@@ -54,8 +54,8 @@ def test_a_configuration_is_restored_from_its_file_and_others_are_refused(tmp_pa
 def begin_run(folder):
     """A run that has finished an epoch."""
     prepare(folder)
-    (folder / "last-0001").mkdir()
-    write_json(folder / "last-0001" / STATE, {})
+    (folder / "last").mkdir()
+    write_json(folder / "last" / STATE, {})
 
 
 def test_the_same_run_has_equal_configuration_and_data(tmp_path):

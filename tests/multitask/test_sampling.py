@@ -7,7 +7,7 @@ import pytest
 from golden_files import golden, golden_cases
 from plain import built_in
 
-from multitask.loop.batches import build_plan
+from multitask.loop.batches import Plan
 from multitask.sampling import (
     Annealed,
     FirstThenJoint,
@@ -93,7 +93,7 @@ NAMES = ("sst", "qqp", "sts")
 
 def plan(sizes=(100, 310, 64), **changes):
     values = {"mode": "multitask", "tasks": NAMES, "batch_size": 8}
-    return build_plan(RunConfig(**(values | changes)), sizes)
+    return Plan(RunConfig(**(values | changes)), sizes)
 
 
 def lengths(steps):
@@ -150,17 +150,17 @@ def test_the_first_epochs_train_one_task(first, index):
 def test_the_largest_task_is_the_largest_before_any_limit(role, name):
     config = RunConfig(tasks=NAMES, limit=64, **{role: name})
     limited = (64, 64, 64)
-    assert build_plan(config, limited, (100, 310, 64)).first_task_index == 1
-    assert build_plan(config, limited).first_task_index == 0
+    assert Plan(config, limited, (100, 310, 64)).first_task_index == 1
+    assert Plan(config, limited).first_task_index == 0
     named = replace(config, **{role: replace(getattr(config, role), first_task="sts")})
-    assert build_plan(named, limited).first_task_index == 2
+    assert Plan(named, limited).first_task_index == 2
 
 
 @pytest.mark.parametrize("method", [{"sampling": "hybrid"}, {"schedule": "first-then-joint"}])
 def test_by_default_one_of_several_epochs_trains_one_task(method):
     for epochs, expected in ((1, 0), (2, 1)):
         config = RunConfig(tasks=("sst", "qqp", "sts"), epochs=epochs, **method)
-        assert build_plan(config, (64, 310, 64)).first_epochs == expected
+        assert Plan(config, (64, 310, 64)).first_epochs == expected
 
 
 def test_a_joint_epoch_ends_with_a_short_step_rather_than_losing_batches():

@@ -13,8 +13,8 @@ from losses import soft_divergence
 from multitask import RunConfig, train
 from multitask.assembly import soft_targets
 from multitask.loop.evaluation import score_split
+from multitask.loop.trainer import Trainer
 from multitask.regularizers import Distillation
-from multitask.run import make_trainer
 from tasks import build_task
 from tasks.own_tasks import task
 
@@ -79,7 +79,7 @@ def test_a_student_has_the_scores_of_its_teachers(teacher):
     both = soft_targets(student(*runs))
     assert list(both) == ["sst"]
     torch.testing.assert_close(both["sst"], (alone[0] + alone[1]) / 2)
-    trainer = make_trainer(RunConfig(tasks=("sst",), init=str(runs[0]), **SETTINGS), runs[0])
+    trainer = Trainer(RunConfig(tasks=("sst",), init=str(runs[0]), **SETTINGS), runs[0])
     train_split = trainer.splits["sst"]["train"]
     rows = np.arange(5, 9)
     with torch.inference_mode():
@@ -103,7 +103,7 @@ def test_a_teacher_may_read_both_texts_as_one(name, teacher):
     read = teacher(joint)
     config = student(read, tasks=(name,))
     found = soft_targets(config)[name]
-    trainer = make_trainer(RunConfig(tasks=(joint,), init=str(read), **SETTINGS), read)
+    trainer = Trainer(RunConfig(tasks=(joint,), init=str(read), **SETTINGS), read)
     expected = score_split(trainer.model, trainer.tasks[name], trainer.splits[name]["train"])
     assert np.array_equal(found.numpy(), expected)
 
@@ -112,12 +112,12 @@ def test_a_run_with_a_teacher_resumes_bit_for_bit(teacher, tmp_path):
     config = student(teacher("sst"), epochs=2, regularizers=Distillation(1.0))
     for name in ("whole", "broken"):
         (tmp_path / name).mkdir()
-    whole = make_trainer(config, tmp_path / "whole")
+    whole = Trainer(config, tmp_path / "whole")
     whole.fit()
-    broken = make_trainer(config, tmp_path / "broken")
+    broken = Trainer(config, tmp_path / "broken")
     broken.train_epoch(1)
     broken.save()
-    again = make_trainer(config, tmp_path / "broken")
+    again = Trainer(config, tmp_path / "broken")
     assert again.resume()
     again.fit()
     for name, value in whole.model.state_dict().items():

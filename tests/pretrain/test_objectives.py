@@ -19,7 +19,7 @@ from losses import (
 from losses.objectives import PretrainObjective
 from multitask.config_tasks import build_tasks
 from multitask.loop.telemetry import read_steps
-from multitask.run import complete
+from multitask.run import train
 from multitask.settings.config import RunConfig
 from pretrain.pretrain_tasks import (
     class_projection,
@@ -106,7 +106,7 @@ def test_a_run_uses_hard_negatives_from_their_epoch(tmp_path):
     config = replace(CLASSES, encoder="tiny", limit=60, batch_size=20, epochs=2)
     losses = {}
     for name, hard in (("plain", {}), ("hard", {"hard_top_k": 1, "hard_after": 1})):
-        complete(replace(config, objective=SuperLoss(**hard)), tmp_path / name)
+        train(replace(config, objective=SuperLoss(**hard)), tmp_path / name)
         steps = read_steps(tmp_path / name / "telemetry.jsonl")
         losses[name] = [line["losses"]["sst-superloss"] for line in steps]
     each = len(losses["plain"]) // 2

@@ -201,7 +201,7 @@ def test_invalid_systems_are_refused(make_run, tmp_path):
         systems((None, one), (None, two))
     assert len(systems(("x", one), ("y", two))) == 2
     (one / "metrics.json").unlink()
-    with pytest.raises(UserError, match="expected a finished run, found unfinished"):
+    with pytest.raises(UserError, match="expected a finished run, found an unfinished one"):
         systems((None, one))
     with pytest.raises(UserError, match="expected a run with a config"):
         systems((None, tmp_path / "nowhere"))

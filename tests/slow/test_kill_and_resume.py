@@ -28,15 +28,14 @@ def start(command: str, folder: Path, *flags: str) -> subprocess.Popen[bytes]:
 def finish(command: str, folder: Path, *flags: str) -> dict[str, bytes]:
     """Let a run end; return its predictions, best weights and telemetry."""
     assert start(command, folder, *flags).wait(timeout=600) == 0
-    assert not [*folder.glob("last-*"), *folder.glob("best-*"), *folder.rglob(".*.new")]
+    assert not [*folder.glob("last"), *folder.rglob(".*.new"), *folder.rglob(".*.old")]
     files = [*folder.glob("predictions/*"), *folder.glob("best/*.safetensors")]
     return {one.name: one.read_bytes() for one in [*files, folder / "telemetry.jsonl"]}
 
 
 def writing(folder: Path) -> bool:
     """Return whether a checkpoint is being written."""
-    numbered = [*folder.glob("best-*"), *folder.glob("last-*")]
-    return any(not (one / "state.json").exists() for one in numbered)
+    return any((folder / name).exists() for name in (".best.new", ".last.new"))
 
 
 @pytest.mark.slow
