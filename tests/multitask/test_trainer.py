@@ -15,7 +15,7 @@ from multitask.loop.evaluation import selection_score
 from multitask.loop.step import StepGradient
 from multitask.loop.telemetry import read_steps, summary
 from multitask.optimizer import AdamW
-from multitask.runs import Run, RunControl
+from multitask.runs import Run
 from multitask.settings.config import RunConfig
 from tasks import build_task
 from tasks.metrics import overall
@@ -196,7 +196,7 @@ INF = float("inf")
 @pytest.mark.parametrize("what", ["loss of sst", "gradient of (sst|qqp|sts)", "gradient of step 3"])
 def test_a_step_that_is_not_finite_ends_the_run(make_trainer, monkeypatch, what):
     trainer = make_trainer(steps_per_epoch=4, epochs=1, sampling="round-robin")
-    trainer.control = RunControl(checkpoint_every=1)
+    trainer.checkpoint_every = 1
     compute, kind = StepGradient.__call__, trainer.tasks["sst"].kind
 
     def loss(outputs, targets):
@@ -219,5 +219,5 @@ def test_a_step_that_is_not_finite_ends_the_run(make_trainer, monkeypatch, what)
     line = f"expected a finite {what}, found (inf|nan); train again with a lower --lr, --head-lr"
     with pytest.raises(RunError, match=line):
         trainer.fit()
-    newest = Run(trainer.folder).newest("last")
+    newest = Run(trainer.folder).checkpoint("last")
     assert read_state(newest)["progress"]["step"] == 2
