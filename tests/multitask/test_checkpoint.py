@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 
 import pytest
 import torch
@@ -67,9 +68,11 @@ def test_a_checkpoint_replaces_the_one_before(run):
 @pytest.mark.parametrize("there", [(".last.old", ".last.new"), (".last.old", "last")])
 def test_a_kill_while_it_is_replaced_leaves_one(run, there):
     """Before and after the new one gets its name."""
+    save_step(run, 3)
+    saved = (run.folder / "last").rename(run.folder / "saved")
     for name in there:
-        save_step(run, 3)
-        (run.folder / "last").rename(run.folder / name)
+        shutil.copytree(saved, run.folder / name)
+    shutil.rmtree(saved)
     with locked(run):
         assert names(run) == ["last"]
         assert load_last(run, *trained(2))["step"] == 3
