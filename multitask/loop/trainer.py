@@ -94,8 +94,8 @@ class Trainer:
             while True:
                 ended = progress.epoch >= config.epochs
                 if progress.epoch and (ended or progress.epoch % config.evaluate_every == 0):
-                    scored = [one["epoch"] for one in progress.history]
-                    if progress.epoch not in scored:  # it may be, in a resumed run
+                    scored = progress.history[-1]["epoch"] if progress.history else 0
+                    if scored < progress.epoch:  # it may be scored, in a resumed run
                         self.score_epoch()
                     scores = [one["selection_score"] for one in progress.history]
                     best = progress.history[scores.index(max(scores))]["epoch"]

@@ -60,11 +60,8 @@ class Smart(Regularizer, name="smart"):
 
     def noise(self, clean: "CleanPass") -> Tensor:
         """Return noise (T, H) that increases the divergence, without gradients of weights."""
-        expected, name, distance = (
-            clean.outputs.detach(),
-            clean.task.name,
-            clean.task.kind.divergence,
-        )
+        expected, name = clean.outputs.detach(), clean.task.name
+        distance = clean.task.kind.divergence
         assert distance is not None, "its outputs can be compared"
 
         def divergence(noise: Tensor) -> Tensor:
