@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,7 @@ def train(
                 stack.enter_context(locked(run))
                 began = None if overwrite else run.read("config.json").get("precision")
                 if began and config.precision == "auto":
-                    config = config.changed(precision=began)
+                    config = replace(config, precision=began)
                 data = file_digests(config)
                 finished = not overwrite and holds(run, config, data, resume)
                 shared = config, data, finished
@@ -101,7 +102,7 @@ def train(
             )
         # Other processes might choose another precision.
         trainer.model.precision = processes.gather(trainer.model.precision)[0]
-        config = config.changed(precision=trainer.model.precision)
+        config = replace(config, precision=trainer.model.precision)
         with processes.synchronized_errors():  # only after all processes found their inputs
             if processes.first and (overwrite or not has_results(run)):
                 begin(run, config.to_json(), data)  # a run that goes on keeps all
