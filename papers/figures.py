@@ -34,7 +34,7 @@ def percent(store: Store, row: str, task: str, split: str, metric: str) -> list[
     return [100 * one for one in store.values(row, task, split, metric).values()]
 
 
-@styled
+@styled()
 def draw_bees(store: Store, file: Path) -> None:
     """Draw Figures 2 and 3 (SMART's weight), 4 (confusion of M14), and 5 (similarities of M17)."""
     from matplotlib.figure import Figure
@@ -81,7 +81,7 @@ def total(store: Store, row: str, task: str, metric: str) -> float:
     return sum(store.values(row, task, "dev", metric).values())
 
 
-@styled
+@styled()
 def draw_scl_moo(store: Store, file: Path) -> None:
     """Draw Figure 1 (SST-2 by the number of examples), and the fronts of LS and EPO."""
     from matplotlib.figure import Figure

@@ -1,7 +1,5 @@
 """Comparison of systems with the first one: differences, their intervals, and a sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

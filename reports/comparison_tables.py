@@ -1,12 +1,10 @@
 """The tables of a comparison, as plain text, Markdown, CSV and an HTML page without a network."""
 
-from __future__ import annotations
-
 import csv
 import io
 from base64 import b64encode
 from collections.abc import Sequence
-from math import isinf, isnan
+from math import isinf
 from pathlib import Path
 from statistics import fmean
 
@@ -80,10 +78,10 @@ def system_section(systems: Sequence[System]) -> Section:
 
 def training_time(runs: Sequence[Run]) -> str:
     """Return the mean over the seeds of the time that the runs of a seed trained."""
-    times = [run.metrics.get("training_seconds", float("nan")) for run in runs]
-    mean = sum(times) / len({run.settings.get("seed") for run in runs})
-    if isnan(mean):  # merged runs are not trained
+    if any("training_seconds" not in run.metrics for run in runs):  # merged runs are not trained
         return ""
+    times = [run.metrics["training_seconds"] for run in runs]
+    mean = sum(times) / len({run.settings.get("seed") for run in runs})
     return f"{mean:.0f} s" if mean < 120 else f"{mean / 60:.1f} min"
 
 

@@ -1,7 +1,5 @@
 """Dev examples on which systems differ most, or on which a lone one errs most, with their texts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -69,19 +67,16 @@ def first_examples(one: TaskScores, systems: Sequence[System], count: int) -> li
 def dev_texts(systems: Sequence[System], task: Task) -> dict[str, str]:
     """Return the texts of dev by id, from the first run that records its data.
 
-    There are none if they are not here, or if their file has changed since a run began, unless
-    rows of an own task have ids.
+    There are none if they are not here, or if their file has changed since a run began.
     """
     runs = [run for one in systems for run in one.runs]
     known = [run.settings["data"] for run in runs if run.settings.get("data")]
     if not known:  # merged runs record none
         return {}
     folder = data_folder(known[0])
-    own = [(run, run.own_tasks.get(task.name)) for run in runs]
-    without_ids = [run for run, one in own if one is None or one.id is None]
     key, file = f"{task.name} dev", Path(task.source.where(folder, "dev"))
     now = digest(file) if file.is_file() else None
-    if any(run.read("data.json").get(key, now) != now for run in without_ids):
+    if any(run.read("data.json").get(key, now) != now for run in runs):
         return {}
     with suppress(UserError):
         examples = task.read(folder, "dev")

@@ -1,13 +1,11 @@
 """Figures of a comparison and of papers (Matplotlib), in one style, and how they are written."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from functools import wraps
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,29 +16,25 @@ from reports.scores import TaskScores
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
 STYLE = Path(__file__).with_name("figures.mplstyle")
 SOFT = "#5b6470"  # secondary lines and marks
 MOST_CLASSES = 12  # of a confusion matrix
 
 
-def styled(draw: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Decorate a function that draws or writes a figure, so that it uses the common style."""
+@contextmanager
+def styled() -> Iterator[None]:
+    """Use the common style, as a context or as a decorator of a function that draws or writes."""
+    from matplotlib import style
 
-    @wraps(draw)
-    def wrapped(*args: Arguments.args, **settings: Arguments.kwargs) -> Result:
-        from matplotlib import style
-
-        with style.context(STYLE):
-            return draw(*args, **settings)
-
-    return wrapped
+    with style.context(STYLE):
+        yield
 
 
-def all_figures(found: Comparison) -> dict[str, Figure]:
+def all_figures(found: Comparison) -> dict[str, "Figure"]:
     """Return the figures of a comparison by the names of their files."""
     figures = {"gains": forest_plot(found)} if found.differences else {}
+    if any(run.metrics.get("history") for one in found.systems for run in one.runs):
+        figures["epochs"] = epochs_figure(found)
     for task, one in found.tasks.items():
         classes = one.task.kind.classes
         if one.task.kind.labels is None and (classes is None or 1 < classes <= MOST_CLASSES):
@@ -49,8 +43,8 @@ def all_figures(found: Comparison) -> dict[str, Figure]:
     return figures
 
 
-@styled
-def forest_plot(found: Comparison) -> Figure:
+@styled()
+def forest_plot(found: Comparison) -> "Figure":
     """Draw the differences from the first system with their intervals, in points."""
     from matplotlib.figure import Figure
 
@@ -71,8 +65,30 @@ def forest_plot(found: Comparison) -> Figure:
     return figure
 
 
-@styled
-def predictions_figure(one: TaskScores, system: str) -> Figure:
+@styled()
+def epochs_figure(found: Comparison) -> "Figure":
+    """Draw how each task's dev score grows in the runs of each system, as the mean of the seeds."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4.1, 0.7 + 1.6 * len(found.tasks)))
+    axes = figure.subplots(len(found.tasks), sharex=True, squeeze=False)[:, 0]
+    for axis, (task, one) in zip(axes, found.tasks.items(), strict=True):
+        for number, system in enumerate(found.systems):
+            points: dict[int, list[float]] = {}
+            for run in [run for (name, _), run in system.cells.items() if name == task]:
+                for past in run.metrics.get("history", []):
+                    points.setdefault(past["epoch"], []).append(past["dev"][task][one.metric])
+            means = [100 * np.mean(several) for several in points.values()]
+            axis.plot([*points], means, "o-", color=f"C{number % 7}", label=fill(system.name, 28))
+        axis.set_title(f"{task}: {one.metric} on dev")
+    axes[-1].set(xlabel="epoch")
+    axes[-1].xaxis.get_major_locator().set_params(integer=True)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower left")
+    return figure
+
+
+@styled()
+def predictions_figure(one: TaskScores, system: str) -> "Figure":
     """Draw predictions beside labels, all seeds together: a confusion matrix, or points."""
     from matplotlib.figure import Figure
     from sklearn.metrics import ConfusionMatrixDisplay
@@ -104,8 +120,8 @@ def predictions_figure(one: TaskScores, system: str) -> Figure:
     return figure
 
 
-@styled
-def save_figure(figure: Figure, file: Path) -> None:
+@styled()
+def save_figure(figure: "Figure", file: Path) -> None:
     """Write the file atomically and without a date: the same figure has the same bytes."""
     kind = file.suffix.removeprefix(".")
     metadata: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}

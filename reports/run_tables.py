@@ -13,8 +13,8 @@ from reports.tables import shown, text_table
 from tasks.metrics import LEADERBOARD, OVERALL_KEYS
 
 SCORE = "score: mean of the main dev metrics, correlations scaled to 0..1"
-
 EXAMPLES = 3  # dev examples at the end of a run
+ORTHOGONAL = 0.05  # mean cosines of gradients that are nearer to 0 are called orthogonal
 
 
 def runs_table(runs: Sequence[Run], root: Path) -> str:
@@ -85,7 +85,7 @@ def summary(result: dict[str, Any], run: Run) -> str:
     further |= {one: result[one] for one in ("before", "test") if one in result}
     rows = metric_rows(result["dev"], *further.values())
     lines = [text_table(["task", "metric", "dev", *further], rows)]
-    each = max(1, EXAMPLES // max(1, len(tasks)))
+    each = 1 if len(tasks) > 1 else EXAMPLES
     if examples := [row for one in tasks for row in first_examples(one, systems, each)]:
         header = ["task", "dev example", "label", "prediction"]
         lines.append(f"\n{text_table(header, examples[:EXAMPLES])}\n")
@@ -96,11 +96,7 @@ def summary(result: dict[str, Any], run: Run) -> str:
     ]
     if set(result["combiner_steps"]) != {"summed"}:
         lines += [f"{counted(n, 'step')}: {how}" for how, n in result["combiner_steps"].items()]
-    lines += [
-        f"{pair}: in conflict in {found['conflict_rate']:.0%} of "
-        f"{counted(found['steps'], 'step')} measured, mean cosine {found['mean_cosine']:.2f}"
-        for pair, found in result.get("conflicts", {}).items()
-    ]
+    lines += [conflict_line(pair, found) for pair, found in result.get("conflicts", {}).items()]
     lines += [
         f"{task}: temperature {found:.3f}, fitted on dev"
         for task, found in result.get("calibration", {}).items()
@@ -112,11 +108,20 @@ def summary(result: dict[str, Any], run: Run) -> str:
     return "\n".join(lines)
 
 
+def conflict_line(pair: str, found: Mapping[str, Any]) -> str:
+    """Return what the gradients of two tasks do to each other, and the figures behind it."""
+    cosine = found["mean_cosine"]
+    meaning = "pull apart" if cosine < 0 else "help each other"
+    if abs(cosine) < ORTHOGONAL:
+        meaning = "are nearly orthogonal: nothing to resolve"
+    share = f"below 0 in {found['conflict_rate']:.0%} of {counted(found['steps'], 'step')}"
+    return f"{pair}: their gradients {meaning} (mean cosine {cosine:.2f}, {share})"
+
+
 def ensemble_table(result: Mapping[str, Any]) -> str:
     """Return a table of the members' weights and main metrics, and of the ensemble's gain."""
     rows = []
     for task, found in result["members"].items():
-        # The first metric is the main one.
         metric = next(iter(result["dev"][task]))
         scores = {name: metrics[metric] for name, metrics in found["dev"].items()}
         for name, score in scores.items():

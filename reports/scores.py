@@ -1,7 +1,5 @@
 """What the runs of systems predict for the dev examples of their common tasks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Leaderboard files: exact checks against the data, scores and packing."""
 
-from __future__ import annotations
-
 import zipfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -88,10 +86,7 @@ def read_value(task: Task, text: str) -> float:
 
 def split_row(line: bytes) -> tuple[str, str]:
     """Split `ID , VALUE ` into id and value; raise ValueError for a malformed row."""
-    try:
-        text = line.decode("utf-8")
-    except UnicodeDecodeError:
-        raise ValueError(f"expected UTF-8, found {line[:40]!r}") from None
+    text = line.decode("utf-8")
     name, comma, rest = text.partition(" , ")
     if not (comma and name and rest.endswith(" ")) or name != name.strip() or "\r" in text:
         raise ValueError(f"expected 'ID , VALUE ', found {text[:80]!r}")

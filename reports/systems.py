@@ -1,7 +1,5 @@
 """Systems: the runs of one method, over tasks and seeds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tables in plain text and Markdown, and the format of their cells."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
