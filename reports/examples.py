@@ -50,17 +50,18 @@ def example_section(one: TaskScores, systems: Sequence[System]) -> Section:
 
 
 def first_examples(one: TaskScores, systems: Sequence[System], count: int) -> list[list[str]]:
-    """Return task, text, label and prediction of the first dev examples of a run, by their ids."""
+    """Return task, text, label and prediction of the first dev examples, short ones if any."""
     texts = dev_texts(systems, one.task)
     (predictions,) = one.predictions.values()
-    rows = [row for row, name in enumerate(one.ids) if str(name) in texts][:count]
+    shown = [texts.get(str(name), "").replace("\n", " / ") for name in one.ids]
+    rows = sorted(filter(shown.__getitem__, range(len(shown))), key=lambda r: len(shown[r]) > WIDTH)
     return [
         [
             one.task.name,
-            shorten(texts[str(one.ids[row])].replace("\n", " / "), WIDTH, placeholder=" ..."),
+            shorten(shown[row], WIDTH, placeholder=" ..."),
             *(shown_answer(one.task, found[row]) for found in (one.targets, predictions)),
         ]
-        for row in rows
+        for row in rows[:count]
     ]
 
 

@@ -51,13 +51,12 @@ def forest_plot(found: Comparison) -> "Figure":
     figure = Figure(figsize=(4.6, 1.7 + 0.5 * len(found.differences)))
     axis = figure.subplots()
     axis.axvline(0, color=SOFT, linewidth=1)
-    labels = []
+    labels = [f"{fill(one.system, 24)}\n{one.task} {one.metric}" for one in found.differences]
     for row, one in enumerate(found.differences):
         colour = SOFT if not one.clear else "C0" if one.difference > 0 else "C1"
         axis.plot([100 * end for end in one.interval], [row, row], color=colour)
-        fill_colour = colour if one.clear else "white"
-        axis.plot(100 * one.difference, row, "o", color=colour, markerfacecolor=fill_colour)
-        labels.append(f"{fill(one.system, 24)}\n{one.task} {one.metric}")
+        inside = colour if one.clear else "white"
+        axis.plot(100 * one.difference, row, "o", color=colour, markerfacecolor=inside)
     axis.set_yticks(range(len(labels)), labels)
     axis.set_ylim(len(labels) - 0.4, -0.6)
     axis.set_xlabel("difference in points; 95 % interval; filled: clear")
