@@ -21,9 +21,9 @@ from tasks.own_tasks import layout_keys
 def add_flags(parser: Parser) -> None:
     files = parser.add_argument_group("files")
     add = files.add_argument
-    text = "text file with a sentence per line, or a table such as .csv with --column (required)"
+    text = "text file with a sentence per line, or a table such as .csv with --text (required)"
     add("--input", type=path, required=True, metavar="FILE", help=text)
-    add("--column", metavar="NAME", help="column or field that holds the sentences")
+    add("--text", metavar="COLUMN", help="column or field that holds the sentences")
     add("--table", **LAYOUT)
     add("--output", type=path, required=True, metavar="FILE", help="output file (required)")
     text = "use the encoder kept by a run: of its best epoch, or of the last with --keep last"
@@ -47,7 +47,7 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     check_output_file("output", args, parser, ".npy")
     config, source = RunConfig(**parser.given(args)), Path(args.input)
     layout = Layout(**layout_keys(args.table))
-    sentences = read_sentences(source, args.column, layout)
+    sentences = read_sentences(source, args.text, layout)
     if not sentences:
         raise UserError(f"{source}: expected at least one sentence, found none")
     from minbert.device import choose_device, warn_if_slow

@@ -1,4 +1,4 @@
-"""Predict new texts with a run: run.py --mode predict --run RUN --input FILE --column TEXT
+"""Predict new texts with a run: run.py --mode predict --run RUN --input FILE --text TEXT
 
 Without --input, one text per line is read from standard input, or two with a tab between them. The
 predictions are written to --output or to standard output, one line per text, after all columns of
@@ -26,10 +26,10 @@ def add_flags(parser: Parser) -> None:
     text = "tasks of the run to predict (default: all that fit the texts)"
     parser.add_argument("--tasks", metavar="TASK", help=text, **SEVERAL)
     add = parser.add_argument_group("files").add_argument
-    text = "file with a text per line, or a table with --column (default: standard input)"
+    text = "file with a text per line, or a table with --text (default: standard input)"
     add("--input", type=path, metavar="FILE", help=text)
     text = "column of the text, or two for pairs; single-text tasks read the first text of a pair"
-    add("--column", metavar="NAME", help=text, **SEVERAL)
+    add("--text", metavar="COLUMN", help=text, **SEVERAL)
     add("--table", **LAYOUT)
     text = ".csv or .tsv file (default: standard output)"
     add("--output", type=path, metavar="FILE", help=text)
@@ -43,17 +43,17 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     from serving.model import load
     from serving.predict_file import predict_rows, read_rows
 
-    if args.column and not args.input:
-        parser.error("--column: expected --input FILE, found standard input")
-    if args.column and len(args.column) > 2:
-        parser.error(f"--column: expected one or two, found {len(args.column)}")
+    if args.text and not args.input:
+        parser.error("--text: expected --input FILE, found standard input")
+    if args.text and len(args.text) > 2:
+        parser.error(f"--text: expected one or two, found {len(args.text)}")
     if args.output:
         check_output_file("output", args, parser, ".csv", ".tsv")
     machine = RunConfig(**parser.given(args))
     source = Path(args.input) if args.input else None
     layout = Layout(**layout_keys(args.table))
     # Faulty input is reported before the model is loaded.
-    header, rows = read_rows(source, args.column or (), layout)
+    header, rows = read_rows(source, args.text or (), layout)
     if source and not rows:
         raise UserError(f"{args.input}: expected rows to predict, found none")
     model = load(args.run, machine.device, machine.max_tokens)
@@ -61,7 +61,7 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     if rows and len(rows[0][0]) == 2:
         names = model.chosen(args.tasks, 2)
         if alone := [name for name in names if model.tasks_by_name[name].texts == 1]:
-            read = repr(args.column[0]) if args.column else "the first text"
+            read = repr(args.text[0]) if args.text else "the first text"
             print(f"{all_names(alone)}: only {read} is read", file=sys.stderr)
     given = (model, header, rows, args.tasks, precision.precision, args.probabilities)
     if args.output:

@@ -78,7 +78,7 @@ def add_table(parser: Parser) -> None:
 
 def table_of(args: argparse.Namespace) -> list[OwnTask]:
     """Return the tasks of `--data-file`; none without the flag."""
-    if "data_file" not in args:
+    if "labels" not in args:
         return []
     given = {key: one for key in ("text", "labels", "id") if (one := getattr(args, key))}
     if args.data_file is not None:
@@ -99,7 +99,7 @@ def default_tasks(mode: str, given: Mapping[str, Any]) -> Sequence[str]:
     objective = known.get(str(given.get("objective") or given.get("name")))
     if objective is None:
         raise SettingsError(f"objective: mode pretrain needs one of {', '.join(known)}")
-    if given.get("text") or objective.needs_file:
+    if given.get("data_file") or objective.needs_file:
         return ()
     if objective.of_classes:
         return ("sst",)
@@ -185,14 +185,14 @@ def train_one(config: RunConfig, folder: Path, args: argparse.Namespace) -> None
 def next_words(config: RunConfig, folder: str, table: Sequence[str]) -> list[str]:
     """Return the flags of a command that uses a run, with the texts that the user trained on."""
     own = next(iter(config.own_tasks.values()), None)
-    if config.pretrains and (file := getattr(config.objective, "text", None)) is not None:
-        columns = getattr(config.objective, "text_column", ())[:1]
-        texts = ["--input", file, *(["--column", *columns] if columns else [])]
+    if config.pretrains and (file := getattr(config.objective, "data_file", None)) is not None:
+        columns = getattr(config.objective, "text", ())[:1]
+        texts = ["--input", file, *(["--text", *columns] if columns else [])]
         return ["--mode", "encode", "--run", folder, *texts, "--output", f"{folder}.npy"]
     if config.pretrains:
         return ["--mode", "probe", "--task", "sst", "--init", folder]
     texts = []
     if own is not None:
-        texts = ["--input", own.files.get("test") or own.files["dev"], "--column", *own.text]
+        texts = ["--input", own.files.get("test") or own.files["dev"], "--text", *own.text]
         texts += ["--table", *table] if table else []
     return ["--mode", "predict", "--run", folder, *texts]

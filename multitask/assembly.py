@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from common.errors import RunError, SettingsError, one_line
-from common.text import counted, first_names
+from common.text import all_names, counted, first_names
 from minbert.bi_encoder import BiEncoder
 from minbert.bilstm import BiLSTM
 from minbert.device import choose_device, warn_if_slow
@@ -106,8 +106,8 @@ def build_model(
     model = EncoderWithHeads(bi_encoder, chosen, config.seed, *settings)
     if start is not None:
         taken = model.load_matching(start)
-        line = f"encoder initialised from {config.init}; its heads: {', '.join(taken) or 'none'}"
-        print(line, flush=True)
+        heads = f"the head of {all_names(taken)}" if taken else "new heads"
+        print(f"starts with the encoder of {config.init} and {heads}", flush=True)
     if config.freeze_encoder:
         model.freeze_encoder()
     return model.to(device)

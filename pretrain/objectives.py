@@ -18,11 +18,11 @@ from losses.objectives import TEMPERATURE, TEMPERATURE_HELP, PretrainObjective
 from pretrain.texts import Texts, file_texts, positive_pairs, read_nli_triplets, sentences
 from tasks.base import Embeddings
 
-TEXT = (
+FILE = (
     "file of texts, instead of those of tasks: one sentence per line, or a .csv, .tsv, .jsonl or "
-    ".parquet file with --text-column"
+    ".parquet file with --text"
 )
-COLUMN = "column or field of --text; two of them for pairs, such as question and answer"
+COLUMN = "column or field of --data-file; two of them for pairs, such as question and answer"
 PROJECT = "put a layer between embeddings and objective, in training only (SimCSE's MLP)"
 
 
@@ -49,24 +49,24 @@ class TextObjective(PretrainObjective):
 class FileObjective(TextObjective):
     """An objective about the texts of tasks, or of a file instead."""
 
-    text: Name | None = setting(None, help=TEXT, metavar="FILE", common=True)
-    text_column: tuple[Name, ...] = setting((), help=COLUMN, metavar="NAME")
+    data_file: Name | None = setting(None, help=FILE, metavar="FILE", common=True)
+    text: tuple[Name, ...] = setting((), help=COLUMN, metavar="COLUMN")
 
     @property
     def file(self) -> str | None:
-        return self.text
+        return self.data_file
 
     def faults(self) -> Iterator[str]:
-        if self.text_column and self.text is None:
-            yield "text_column: needs text, the file of this column"
-        elif len(self.text_column) > (2 if self.of_pairs else 1):
-            yield f"text_column: too many for objective {self.name}: {', '.join(self.text_column)}"
-        elif self.of_pairs and self.text is not None and len({*self.text_column}) != 2:
-            yield f"text_column: objective {self.name} needs two, such as question and answer"
+        if self.text and self.data_file is None:
+            yield "text: needs data_file, the file of this column"
+        elif len(self.text) > (2 if self.of_pairs else 1):
+            yield f"text: too many columns for objective {self.name}: {', '.join(self.text)}"
+        elif self.of_pairs and self.data_file is not None and len({*self.text}) != 2:
+            yield f"text: objective {self.name} needs two columns, such as question and answer"
 
     def source(self, config: Any) -> Texts:
-        if self.text is not None:
-            return Texts(partial(file_texts, self.text, self.text_column), self.text)
+        if self.data_file is not None:
+            return Texts(partial(file_texts, self.data_file, self.text), self.data_file)
         origin = f"the training files of {', '.join(config.tasks)}"
         if self.of_pairs:
             return Texts(partial(positive_pairs, config.tasks), origin)

@@ -109,7 +109,7 @@ def read_sentences(path: Path, column: str | None = None, layout: Layout = USUAL
     if column is not None:
         return [row[column] for _, row in read_table(path, layout).fields([column])]
     if path.suffix.lower() in TABLES:
-        expected = "expected the name of a column (--column, or --text-column with --text)"
+        expected = "expected the name of a column (--text)"
         raise DataError(f"{path}: {expected}, found none")
     return lines_of(read_text(path, layout.encoding))
 

@@ -42,7 +42,7 @@ def test_column_pooling_and_normalisation_are_those_of_the_flags(run_ok, tmp_pat
     source, target = tmp_path / "a.csv", tmp_path / "a.npy"
     write_lines(source, ["id,text", *(f"{i},{t}" for i, t in enumerate(TEXTS))])
     flags = ["--normalize"] if normalize else ["--normalize", "false"]
-    argv = ["--input", source, "--column", "text", "--pooling", "cls", *flags]
+    argv = ["--input", source, "--text", "text", "--pooling", "cls", *flags]
     run_ok(*ENCODE, *argv, "--output", target)
     model = BiEncoder.from_pretrained("tiny", "cls")
     assert np.array_equal(np.load(target), model.encode(TEXTS, normalize=normalize))
@@ -53,9 +53,9 @@ def test_column_pooling_and_normalisation_are_those_of_the_flags(run_ok, tmp_pat
     [
         (2, "--input a.txt --output a.npz", "expected a name that ends in .npy"),
         (1, "--input same.npy --output same.npy --overwrite", "another --output than"),
-        (1, "--input s.jsonl --column s --output a.npy", "line 2: expected text"),
-        (1, "--input a.txt --output a.npy --column x", "expected a column 'x'"),
-        (1, "--input j.tsv --output a.npy --column a", "line 2: found quotation marks"),
+        (1, "--input s.jsonl --text s --output a.npy", "line 2: expected text"),
+        (1, "--input a.txt --output a.npy --text x", "expected a column 'x'"),
+        (1, "--input j.tsv --output a.npy --text a", "line 2: found quotation marks"),
     ],
 )
 def test_wrong_files_are_refused(error_line, text, cwd, status, argv, expected):
@@ -85,7 +85,7 @@ def test_empty_texts_keep_their_row_and_are_counted(run_ok, tmp_path):
     lines, column = write_lines(tmp_path / "s.txt", texts), write_lines(tmp_path / "s.jsonl", rows)
     expected = BiEncoder.from_pretrained("tiny").encode(SENTENCES)
     line = "run.py: 2 of 8 rows have an empty text, and"
-    for given in (("--input", lines), ("--input", column, "--column", "s")):
+    for given in (("--input", lines), ("--input", column, "--text", "s")):
         target = tmp_path / "a.npy"
         result = run_ok(*ENCODE, *given, "--output", target, "--overwrite")
         assert f"{line} NaN in place of an embedding" in result.stderr.splitlines()

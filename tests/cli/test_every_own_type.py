@@ -134,7 +134,7 @@ def test_an_export_predicts_what_the_run_predicted(case, trained, exported, tmp_
     card = (exported / "README.md").read_text()
     assert f"| data of {name} | {file}, {case.split()[0]} |" in card
     assert f"| {name} | {metric_of(case)} |" in card
-    predict = ("--input", OWN / file, "--column", *texts, "--tasks", name)
+    predict = ("--input", OWN / file, "--text", *texts, "--tasks", name)
     run_ok("--mode", "predict", "--run", exported, *predict, "--output", tmp_path / "p.csv")
     with (tmp_path / "p.csv").open() as rows:
         values = [row[name] for row in csv.DictReader(rows)]

@@ -65,7 +65,7 @@ def test_objectives_of_labels_start_from_a_run(objective, task, run_ok, tmp_path
     run_ok(*command, *short, "--output", tmp_path / "run")
     again = ("--init", tmp_path / "run", "--output", tmp_path / "again")
     result = run_ok(*command, *short, *again)
-    line = f"encoder initialised from {tmp_path / 'run'}; its heads: {task.split()[0]}"
+    line = f"starts with the encoder of {tmp_path / 'run'} and the head of {task.split()[0]}"
     assert line in result.stdout
 
 

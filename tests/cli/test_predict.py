@@ -63,7 +63,7 @@ def test_all_columns_are_kept_in_their_order_with_reasons(predict, error_line, r
     header, target = ["id", "text", "a note, too"], Path("answers", "out.csv")
     with open("in.csv", "w", newline="") as file:
         csv.writer(file).writerows([header, *rows])
-    command = (*predict, "--input", "in.csv", "--column", "text", "--tasks", "sst")
+    command = (*predict, "--input", "in.csv", "--text", "text", "--tasks", "sst")
     command = (*command, "--output", target)
     result = run_ok(*command)
     assert result.stdout.startswith("3 rows, ")
@@ -80,7 +80,7 @@ def test_all_columns_are_kept_in_their_order_with_reasons(predict, error_line, r
 
 def test_columns_with_the_names_of_new_ones(predict, run_ok):
     Path("in.csv").write_text("sst,text,reason\n1,fine,4\n")
-    sst = (*predict, "--column", "text", "--tasks", "sst")
+    sst = (*predict, "--text", "text", "--tasks", "sst")
     run_ok(*sst, "--input", "in.csv", "--output", "out.csv")
     run_ok(*sst, "--input", "out.csv", "--output", "again.csv")
     header, row = read(Path("again.csv").read_text(), ",")
@@ -98,7 +98,7 @@ def test_columns_of_json_lines_may_have_any_type(predict, run_ok):
     first = {**VALUES, "text": "fine"}
     lines = [first, {"text": "dull", "s": "\ud800"}, {"text": 5, "\ud800": 1}]
     Path("in.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
-    command = (*predict, "--input", "in.jsonl", "--column", "text", "--tasks", "sst")
+    command = (*predict, "--input", "in.jsonl", "--text", "text", "--tasks", "sst")
     run_ok(*command, "--output", "out.csv")
     header, *found = read(Path("out.csv").read_text(), ",")
     assert header == [*VALUES, "text", "?", "sst", "reason"]
@@ -110,7 +110,7 @@ def test_columns_of_json_lines_may_have_any_type(predict, run_ok):
 def test_an_empty_side_of_a_pair_leaves_out_the_tasks_that_read_it(predict, run_ok):
     rows = ["a film to love,a cat,0", ",a cat,1", "dull,   ,1"]
     Path("l.csv").write_text("\n".join(["a,b,stars", *rows]) + "\n")
-    result = run_ok(*predict, "--input", "l.csv", "--column", "a", "b", "--probabilities")
+    result = run_ok(*predict, "--input", "l.csv", "--text", "a", "b", "--probabilities")
     header, *found = read(result.stdout)
     empty = [[name for name, field in zip(header, row, strict=True) if not field] for row in found]
     assert empty[:2] == [["reason"], ["a", *header[3:-1]]]
@@ -120,7 +120,7 @@ def test_an_empty_side_of_a_pair_leaves_out_the_tasks_that_read_it(predict, run_
 
 def test_quotes_may_be_plain_text(predict, run_ok):
     Path("test.tsv").write_text('index\tsentence1\tsentence2\n7\tso "he\tsaid\n3\tx\ty\n')
-    command = (*predict, "--input", "test.tsv", "--column", "sentence1", "sentence2")
+    command = (*predict, "--input", "test.tsv", "--text", "sentence1", "sentence2")
     run_ok(*command, "--tasks", "qqp", "--table", "quotes=no", "--output", "table.tsv")
     rows = read(Path("table.tsv").read_text())
     assert [row[:3] for row in rows[1:]] == [["7", 'so "he', "said"], ["3", "x", "y"]]
@@ -132,11 +132,11 @@ def test_quotes_may_be_plain_text(predict, run_ok):
 @pytest.mark.parametrize(
     ("flags", "status", "expected"),
     [
-        ("--input x.csv", 1, "expected the name of a column (--column"),
+        ("--input x.csv", 1, "expected the name of a column (--text"),
         ("--input s.txt --tasks sts", 1, "sts: expected pairs of texts"),
-        ("--input none.tsv --column a --output out.tsv", 1, "none.tsv: expected rows"),
-        ("--input j.tsv --column a", 1, "j.tsv, line 3: found quotation marks around several"),
-        ("--input j.tsv --column a --table quote=no", 2, "table: no key 'quote'; there are quotes"),
+        ("--input none.tsv --text a --output out.tsv", 1, "none.tsv: expected rows"),
+        ("--input j.tsv --text a", 1, "j.tsv, line 3: found quotation marks around several"),
+        ("--input j.tsv --text a --table quote=no", 2, "table: no key 'quote'; there are quotes"),
     ],
 )
 def test_wrong_flags_and_files_are_refused(predict, error_line, flags, status, expected):

@@ -31,11 +31,11 @@ def test_objectives_train_in_micro_batches_and_select_on_sts_dev(run_ok, tmp_pat
 def test_simcse_reads_distinct_sentences_of_a_file(run_ok, error_line, tmp_path):
     file, folder = tmp_path / "own.csv", tmp_path / "run"
     file.write_text("id,said\n" + "".join(f"{i},Sentence {i % 20}.\n" for i in range(30)))
-    flags = ("--objective", "simcse", "--text", file, "--text-column", "said", "--limit", "12")
+    flags = ("--objective", "simcse", "--data-file", file, "--text", "said", "--limit", "12")
     run_ok(*PRETRAIN, *flags, "--batch-size", "4", "--keep", "last", "--output", folder)
     assert metrics(folder)["steps"] == 3
     stored = config(folder)
-    assert (stored["objective"]["text"], stored["tasks"]) == (str(file), [])
+    assert (stored["objective"]["data_file"], stored["tasks"]) == (str(file), [])
     line = error_line(1, "--mode", "compare", "--runs", folder, "--output", tmp_path / "page")
     assert "expected a run of tasks, found one of mode pretrain" in line
 
@@ -48,7 +48,7 @@ def test_defaults_are_those_of_simcse_and_its_runs_start_others(run_ok, tmp_path
     assert stored["optimizer"]["lr"] == 3e-5
     tuned = ("--mode", "single", "--task", "sst", "--init", folder, "--epochs", "1", *SHORT)
     result = run_ok(*tuned, "--output", tmp_path / "after")
-    assert f"encoder initialised from {folder}; its heads: none" in result.stdout
+    assert f"starts with the encoder of {folder} and new heads" in result.stdout
 
 
 def test_runs_on_classes_are_probed_fine_tuned_and_compared(run_ok, tmp_path):
@@ -63,7 +63,7 @@ def test_runs_on_classes_are_probed_fine_tuned_and_compared(run_ok, tmp_path):
     result = run_ok(*PROBE, *SHORT[:2], "--init", folder, "--output", probe)
     assert "logistic regression with C = " in result.stdout
     single = ("--mode", "single", "--task", "sst", *SHORT, "--epochs", "1", "--init", folder)
-    assert "encoder initialised from" in run_ok(*single, "--output", tuned).stdout
+    assert "starts with the encoder of" in run_ok(*single, "--output", tuned).stdout
     run_ok("--mode", "compare", "--runs", probe, tuned, "--output", tmp_path / "page")
 
 

@@ -27,8 +27,8 @@ WRONG = [
     ("sst --smart-weight sst=x", "--smart-weight: Expected `float`"),
     ("pretrain", "--objective: mode pretrain needs one of "),
     ("pretrain --objective nli --nli x --tasks sst", "--tasks: none with x, whose text is used"),
-    ("pretrain --objective simcse --text-column x", "--text-column: needs text, the file"),
-    ("pretrain --objective pairs --text x --text-column a", "--text-column: objective pairs needs"),
+    ("pretrain --objective simcse --text x", "--text: needs data_file, the file"),
+    ("pretrain --objective pairs --data-file x --text a", "--text: objective pairs needs two"),
     ("pretrain --objective supcon --text x", "--text: needs --objective simcse or"),
 ]
 

@@ -62,7 +62,9 @@ def test_another_run_begins_with_the_branches_of_matching_tasks(base_config, tmp
     settings = small | {"tasks": ("sst", "qqp"), "init": str(tmp_path / "first")}
     config = replace(base_config, **settings)
     model = build_model(config, build_tasks(config), torch.device("cpu"))
-    assert f"initialised from {config.init}; its heads: sst" in capsys.readouterr().out
+    assert (
+        f"starts with the encoder of {config.init} and the head of sst" in capsys.readouterr().out
+    )
     own = copied(model.branches["sst"])
     assert all(torch.equal(value, saved[f"branches.sst.{name}"]) for name, value in own.items())
 

@@ -75,7 +75,7 @@ def test_pairs_are_grouped_by_shared_texts_also_through_others():
 def test_overlap_ignores_case_and_punctuation(write):
     similar = build_task("sts").read(SAMPLE, "dev").texts[0][0]
     file = write(f"{similar.upper()} !\na sentence that is nowhere else\n?!\n", "own.txt")
-    config = RunConfig(objective={"name": "simcse", "text": str(file)})
+    config = RunConfig(objective={"name": "simcse", "data_file": str(file)})
     _, sst, _, sts = overlap_lines(config, build_tasks(config))
     assert sst == "sentences of sst that the training text contains: 0 of dev, 0 of test"
     assert sts == "sentences of sts that the training text contains: 1 of dev, 0 of test"
@@ -122,7 +122,7 @@ def test_the_pairs_of_a_file_are_distinct_and_grouped_by_shared_texts(write):
 def test_files_without_two_usable_texts_are_refused(write, name, content, expected):
     file, pairs = str(write(content, name)), not name.endswith("txt")
     column = ("q", "a") if pairs else ()
-    objective = {"name": "pairs" if pairs else "simcse", "text": file, "text_column": column}
+    objective = {"name": "pairs" if pairs else "simcse", "data_file": file, "text": column}
     (task,) = build_tasks(RunConfig(objective=objective)).values()
     with pytest.raises(DataError, match=expected):
         task.read(SAMPLE, "train")
