@@ -91,7 +91,8 @@ def test_the_readme_has_its_two_commands():
 
 
 def test_readme_and_pages_are_short():
-    assert len(README.splitlines()) <= 130
+    assert len(README.splitlines()) <= 100
+    assert len(README.split()) <= 900
     words = {name: len(text.split()) for name, text in PAGES.items()}
     assert len(words) == 9
     assert sum(words.values()) <= 12_000
@@ -115,14 +116,14 @@ def test_the_main_command_prints_what_the_first_steps_quote(
     monkeypatch.setattr("minbert.precision.bfloat16_support", without_bfloat16)
     pages = README, PAGES["index.md"]
     texts = ["\n".join(re.findall(r"```text\n(.*?)```", one, re.DOTALL)) for one in pages]
-    (of_readme, part, same_steps), (header, values, steps) = map(result_of, texts)
-    assert (of_readme, same_steps, part.items() <= values.items()) == (header, steps, True)
+    (of_readme, part, _), (header, values, steps) = map(result_of, texts)
+    assert (of_readme, part.items() <= values.items()) == (header, True)
     assert main(shlex.split(MAIN_COMMAND)) == 0
     printed_header, printed, printed_steps = result_of(capsys.readouterr().out)
     assert printed_header == header
     assert printed.keys() == values.keys()
-    # Kernels round differently. Two standard deviations of a share of 100 dev examples are 0.1.
-    assert printed == pytest.approx(values, abs=0.1)
+    # Kernels round differently. Two standard deviations of a share of 300 dev examples are 0.06.
+    assert printed == pytest.approx(values, abs=0.06)
     alone = "one objective"  # decided by the sampler, not by arithmetic
     assert printed_steps.keys() == steps.keys()
     assert printed_steps[alone] == steps[alone]
@@ -183,8 +184,8 @@ def test_every_file_that_is_pointed_to_exists():
                 assert target.startswith("http") or (folder / target).exists(), target
 
 
-def test_every_mode_is_in_the_readme():
+def test_every_mode_has_an_example():
     from cli import MODES
 
-    for mode in MODES:
-        assert f"`{mode}`" in README, mode
+    examples = {name for page in PAGES.values() for name in re.findall(r"--mode (\w+)", page)}
+    assert set(MODES) <= examples
