@@ -12,7 +12,7 @@ def test_the_first_lines_say_what_is_trained_and_where_it_is_written(run_ok, cwd
     lines = run_ok(*SHORT, "--pcgrad", "--output", "my run").stdout.splitlines()
     assert lines[0] == "run folder: my run"
     assert lines[1].startswith("precision: ")
-    assert lines[2:4] == [f"{task}: train 16, dev 20, test 100 examples" for task in ("sst", "sts")]
+    assert lines[2:4] == [f"{task}: train 16, dev 20, test 300 examples" for task in ("sst", "sts")]
     assert "trains tiny on sst and sts, on cpu: 1 epoch, 1 step in all" in lines
     assert any(line.startswith("1 step: ") for line in lines)
     assert not any("1 steps" in line for line in lines)

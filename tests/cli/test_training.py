@@ -55,7 +55,7 @@ def test_prediction_files_and_probabilities_have_the_ids_in_the_files_order(stem
         np.testing.assert_array_equal(scores, values.astype(np.float32))
     else:
         assert set(printed) <= (set("01234") if stem == "sst" else {"0.0", "1.0"})
-        assert scores.shape == (100, 5 if stem == "sst" else 2)
+        assert scores.shape == (300, 5 if stem == "sst" else 2)
         np.testing.assert_allclose(scores.sum(1), 1, rtol=1e-5)
         np.testing.assert_array_equal(scores.argmax(1), values)
 
@@ -104,7 +104,7 @@ def test_the_best_epoch_is_stored_printed_and_drawn(main_run):
     assert [line.split()[0] for line in examples] == ["sst", "qqp", "sts"]
     commonest = max(Counter(row["sentiment"] for row in table("ids-sst", "dev")).values())
     (line,) = re.findall(r"^sst +accuracy .*", result.stdout, re.MULTILINE)
-    assert line.split()[2:] == [f"{dev['sst']['accuracy']:.4f}", f"{commonest / 100:.4f}"]
+    assert line.split()[2:] == [f"{dev['sst']['accuracy']:.4f}", f"{commonest / 300:.4f}"]
     events = EventAccumulator(str(folder / "tensorboard")).Reload()
     tags = set(events.Tags()["scalars"])
     assert {"dev/sst/accuracy", "dev/qqp/f1", "dev/sts/pearson"} <= tags
@@ -163,7 +163,7 @@ def test_a_limit_is_a_number_or_a_share_of_all_or_of_one_task(run_ok, tmp_path):
     few = ("--epochs", "2", "--steps-per-epoch", "1", "--dev-limit", "8", "--test-limit", "8")
     main = ("--mode", "multitask", "--encoder", "tiny", *few, "--output", tmp_path / "run")
     result = run_ok(*main, "--limit", "30", "sst=0.1", "qqp=0.5")
-    for task, count in {"sst": 24, "qqp": 240, "sts": 30}.items():
+    for task, count in {"sst": 96, "qqp": 540, "sts": 30}.items():
         assert f"{task}: train {count}, dev 8" in result.stdout
     # The hybrid sampler begins with the largest file, though --limit makes all tasks equal.
     run_ok(*main, "--limit", "20", "--sampling", "hybrid", "--overwrite")
