@@ -86,11 +86,8 @@ def run_mode(name: str, rest: list[str]) -> int:
         parser.add_argument(ALL, action="help", help="show every flag")
         return int(mode.main(parser.parse_args(rest), parser))
     except SettingsError as error:
-        parser.error(with_flag(str(error), parser))
-
-
-def with_flag(message: str, parser: Parser) -> str:
-    """Write the setting at the beginning of a message as the flag of the mode, if it has one."""
-    name = message.partition(" ")[0].rstrip(":")
-    flag = f"--{name.replace('_', '-')}"
-    return message.replace(name, flag, 1) if flag in parser._option_string_actions else message
+        message = str(error)
+        name = message.partition(" ")[0].rstrip(":")  # a setting, which may have a flag
+        flag = f"--{name.replace('_', '-')}"
+        known = flag in parser._option_string_actions
+        parser.error(message.replace(name, flag, 1) if known else message)

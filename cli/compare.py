@@ -8,7 +8,6 @@ import argparse
 from pathlib import Path
 
 from cli.flags import SEVERAL, Parser, path
-from common.errors import UserError
 
 FILES = ("comparison.md", "comparison.csv", "comparison.html")
 
@@ -32,9 +31,6 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
 
     systems = group_runs([(name, Run(run)) for name, run in named_runs(args.runs)])
     folder = Path(args.output)
-    there = [folder / name for name in FILES if (folder / name).exists()]
-    if 0 < len(there) < len(FILES):
-        raise UserError(f"{there[0]}: found a file, and no comparison; choose another --output")
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     comparison = compare(systems)
     print(as_text(comparison), flush=True)

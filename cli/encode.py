@@ -19,8 +19,7 @@ from tasks.own_tasks import layout_keys
 
 
 def add_flags(parser: Parser) -> None:
-    files = parser.add_argument_group("files")
-    add = files.add_argument
+    add = parser.add_argument_group("files").add_argument
     text = "text file with a sentence per line, or a table such as .csv with --text (required)"
     add("--input", type=path, required=True, metavar="FILE", help=text)
     add("--text", metavar="COLUMN", help="column or field that holds the sentences")

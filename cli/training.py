@@ -101,9 +101,8 @@ def default_tasks(mode: str, given: Mapping[str, Any]) -> Sequence[str]:
         raise SettingsError(f"objective: mode pretrain needs one of {', '.join(known)}")
     if given.get("data_file") or objective.needs_file:
         return ()
-    if objective.of_classes:
-        return ("sst",)
-    return tuple(SAME_MEANING) if objective.of_pairs else CS224N
+    several = SAME_MEANING if objective.of_pairs else CS224N
+    return ("sst",) if objective.of_classes else tuple(several)
 
 
 def read_settings(file: Path) -> dict[str, Any]:

@@ -52,7 +52,6 @@ def test_column_pooling_and_normalisation_are_those_of_the_flags(run_ok, tmp_pat
     ("status", "argv", "expected"),
     [
         (2, "--input a.txt --output a.npz", "expected a name that ends in .npy"),
-        (1, "--input same.npy --output same.npy --overwrite", "another --output than"),
         (1, "--input s.jsonl --text s --output a.npy", "line 2: expected text"),
         (1, "--input a.txt --output a.npy --text x", "expected a column 'x'"),
         (1, "--input j.tsv --output a.npy --text a", "line 2: found quotation marks"),

@@ -50,7 +50,6 @@ TOGETHER = [  # settings with which the run would silently be another one
     ({"regularizers": Smart({"cola": 1.0})}, "smart_weight: cola is not among the tasks"),
     ({"sampling": {"name": "hybrid", "first_task": "cola"}}, "first_task: cola is not among"),
     ({"tasks": ("sst", "sst")}, "tasks: sst is there twice"),
-    ({"tasks": {"sst": {"name": "qqp"}}}, "tasks: sst has the name qqp; write the same"),
     ({"tasks": {"sst": [1]}}, r"tasks: no name: \[1\]"),
     ({"combiner": {"name": "epo", "preference": (1, 2)}}, "preference: needs 3 numbers, for sst"),
     ({"combiner": "pcgrad", "batches_per_step": 1}, "combiner pcgrad: has nothing to combine"),
