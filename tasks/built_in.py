@@ -1,7 +1,6 @@
 """The built-in tasks by name: those of BEES, paraphrase types, and the rows of catalog.toml.
 
-The rows are the data sets of GLUE, CLUE, reviews and topics. Their files are in `--data DIR`; those
-of GLUE and CLUE may also be in its folder `glue`.
+Their files are in `--data DIR`; those of GLUE and CLUE may also be in its folder `glue`.
 """
 
 import tomllib
@@ -20,9 +19,7 @@ from tasks.readers import LabelledFiles, Parser, class_parser, clean_pair_text, 
 from tasks.splits import shares, split_file
 
 STARS = ("very negative", "negative", "neutral", "positive", "very positive")
-STS_SCALE = 5.0
 PAIR = ("sentence1", "sentence2")
-PARAPHRASE_TYPES = tuple(n for n in range(1, 32) if n not in (12, 19, 20, 23, 27))
 DROPOUT = 0.1  # before the softmax layer: Moukafih et al. (2022), section 4.1
 
 
@@ -71,10 +68,7 @@ class SST(TaskOptions, name="sst"):
 
 
 class QQP(PairTask, name="qqp"):
-    """Whether two questions have the same meaning (Quora question pairs).
-
-    With `pair` "joint" the head is a softmax layer.
-    """
+    """Whether two questions have the same meaning (Quora question pairs)."""
 
     head: Literal["difference", "concat"] = setting(
         "difference", help="head of qqp: BEES' M5 (difference), or its baseline M2 (concat)"
@@ -106,7 +100,7 @@ class STS(PairTask, name="sts"):
     )
 
     def build(self) -> Task:
-        scale, joint = STS_SCALE, self.pair == "joint"
+        scale, joint = 5.0, self.pair == "joint"
         files = course_files(("sts", "sts-similarity"), "similarity", number_parser(0, scale))
         given = {"hidden": self.head == "hidden", "activation": self.activation}
         of_two = lazy_head("CosineSimilarity", scale=scale, **given)
@@ -135,7 +129,7 @@ class ETPC(TaskOptions, name="etpc"):
     """
 
     def build(self) -> Task:
-        numbers = PARAPHRASE_TYPES
+        numbers = [n for n in range(1, 32) if n not in (12, 19, 20, 23, 27)]
 
         def parse(label: str) -> tuple[float, ...] | None:
             found = {*label.strip("[]").replace(" ", "").split(",")} - {"", "0"}

@@ -15,8 +15,7 @@ def calibrate(
     tasks: Mapping[str, Task], dev: Mapping[str, Split], scores: Mapping[str, np.ndarray]
 ) -> dict[str, float]:
     """Return the temperature of each head of classes."""
-    classes = [name for name, task in tasks.items() if task.kind.classes is not None]
-    targets = {name: dev[name].examples.targets for name in classes}
+    targets = {name: dev[name].examples.targets for name, one in tasks.items() if one.kind.classes}
     return {n: fit_temperature(scores[n], t) for n, t in targets.items() if t is not None}
 
 

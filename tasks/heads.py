@@ -1,8 +1,6 @@
 """Task heads from sentence embeddings to logits or similarities. B examples, H width, C classes.
 
-A head that pools the states (T, H) of packed tokens to sequence embeddings (S, `pooled_width`)
-itself has a method `pool(hidden, batch)`. Those with embeddings of labels are of LaCon, LEAM and
-LSAN.
+A head with a method `pool` makes the sequence embeddings (S, `pooled_width`) of tokens (T, H).
 """
 
 from collections.abc import Callable
@@ -55,10 +53,7 @@ class SoftmaxClassifier(nn.Module):
 
 
 class PairClassifier(nn.Module):
-    """Both embeddings, with or without |u - v| -> dropout -> hidden -> ReLU -> logits (B, C).
-
-    With the difference it is BEES' M5 (Reimers and Gurevych, 2019), without it the baseline M2.
-    """
+    """Both embeddings, with (BEES, M5) or without |u - v| (M2) -> dropout -> hidden -> logits."""
 
     def __init__(self, width: int, classes: int, difference: bool) -> None:
         super().__init__()
@@ -75,8 +70,7 @@ class PairClassifier(nn.Module):
 class CosineSimilarity(nn.Module):
     """Cosine of both embeddings -> activation -> times `scale`: two (B, H) -> (B,).
 
-    With a hidden layer first it is BEES' M6, without it the baseline M3. The hidden layer is
-    initialised as the identity, so that training starts from the encoder's own similarities.
+    With a hidden layer first, which begins as the identity, it is BEES' M6, without it M3.
     """
 
     def __init__(self, width: int, scale: float, hidden: bool, activation: str) -> None:
@@ -95,8 +89,7 @@ class CosineSimilarity(nn.Module):
 class JointSimilarity(nn.Module):
     """Dropout -> hidden -> ReLU -> one number -> sigmoid -> times `scale`: (B, H) -> (B,).
 
-    The head of a cross-encoder, on the embedding of both texts in one sequence. A sigmoid keeps
-    the similarity on the scale, as in the CrossEncoder of sentence-transformers.
+    The head of both texts in one sequence, as in the CrossEncoder of sentence-transformers.
     """
 
     def __init__(self, width: int, scale: float) -> None:

@@ -84,8 +84,7 @@ def classification(classes: int, matthews: bool = False, names: tuple[str, ...] 
 def multi_label(labels: int, names: tuple[str, ...] = ()) -> Kind:
     """Return a kind with binary cross-entropy on logits (B, C), a label where its logit is above 0.
 
-    Accuracy is the mean of the labels' accuracies, as in Göttingen's course; `micro_f1` selects the
-    best epoch, since most labels of most examples are 0.
+    As most labels of most examples are 0, `micro_f1` selects the best epoch.
     """
 
     def two_logits(logits: Tensor) -> Tensor:  # of no and yes, for each logit of yes: (B C, 2)

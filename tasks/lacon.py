@@ -21,10 +21,7 @@ LAYERS_HELP = "layers of the objective's own projection head"
 
 
 class LaCon(Objective, name="lacon"):
-    """Contrastive learning of examples and label embeddings (LaCon; Zhang et al., 2022).
-
-    The defaults are within the ranges that section 4.4 recommends.
-    """
+    """Contrastive learning of examples and label embeddings (LaCon; Zhang et al., 2022)."""
 
     trains_only_heads = own_head = own_loss = True
     label_temperature: Positive = setting(
@@ -52,8 +49,7 @@ class LaCon(Objective, name="lacon"):
     def of_task(self, task: Task) -> Task:
         """Return a task with ICL' + LCL + weight LER (Eq. 7), predicting the nearest label (Eq. 8).
 
-        LCL is measured from the lowest value that the batch's labels allow. This changes no
-        gradient, but makes the term non-negative, as some combiners require.
+        LCL is measured from the lowest value that the batch's labels allow, as combiners require.
         """
         temperature = self.label_temperature
 

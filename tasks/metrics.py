@@ -12,9 +12,7 @@ def accuracy(predictions: np.ndarray, targets: np.ndarray) -> float:
 
 
 def f1(predictions: np.ndarray, targets: np.ndarray, average: str = "binary") -> float:
-    """Return F1 of class 1 (`binary`), of all labels together (`micro`) or the mean over classes
-    or labels (`macro`); 0 if undefined.
-    """
+    """Return F1 of class 1, of all labels together (`micro`) or the mean of all (`macro`)."""
     from sklearn.metrics import f1_score
 
     return float(f1_score(targets, predictions, average=average, zero_division=0))

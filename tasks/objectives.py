@@ -104,10 +104,7 @@ class WithPullPush(WithContrast):
     def pull_and_push(
         self, task: Task, texts: Embeddings, targets: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Return pull and push of a batch, from the ideal points of the task's number of classes.
-
-        This changes no gradient, but makes them non-negative, as some combiners require.
-        """
+        """Return pull and push of a batch above their ideal points, as combiners require."""
         found = contrastive_objectives(example_embedding(texts), targets, self.temperature)
         lowest = lower_bounds(self.temperature, len(task.kind.names))
         return found[0] - lowest[0], found[1] - lowest[1]
@@ -152,8 +149,7 @@ class ContrastiveEPO(WithPullPush, name="epo"):
 class CL(WithContrast, name="cl"):
     """Cross-entropy, and SimCSE's loss on a second view of each example (ConSERT).
 
-    The texts of training examples are repeated, so that dropout makes a second view of each. The
-    head reads the first view.
+    Training texts are repeated, so that dropout makes two views; the head reads the first.
     """
 
     def contrast(self, task: Task, texts: Embeddings, targets: Tensor) -> Tensor:

@@ -128,8 +128,7 @@ class CappedClasses(DrawingProtocol, name="capped"):
 class FewPerClass(DrawingProtocol, name="few-a-class"):
     """--shots training examples of each class, an equal number of others as dev, dev as test.
 
-    With --imbalance they are those of the rarest class, and the others' numbers are on a geometric
-    scale (Cao et al., 2019).
+    With --imbalance these are of the rarest class, others on a geometric scale (Cao et al., 2019).
     """
 
     imbalance: AtLeastOne = setting(1.0, help="size of the most frequent class over the rarest")

@@ -54,10 +54,9 @@ def without_leaks(source: Source, others: tuple[Source, ...]) -> Derived:
     def make(examples: Examples, split: str, folder: Path) -> Examples:
         if split != "train":
             return examples
-        every = [(one, name) for one in (source, *others) for name in existing_files(one, folder)]
-        held = {
-            key for one, name in every if name != "train" for key in keys(one.read(folder, name))
-        }
+        every = [(one, part) for one in (source, *others) for part in existing_files(one, folder)]
+        rest = [one.read(folder, part) for one, part in every if part != "train"]
+        held = {key for one in rest for key in keys(one)}
         fresh = np.array([key not in held for key in keys(examples)], bool)
         if not fresh.any():
             where = source.where(folder, split)

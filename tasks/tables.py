@@ -36,10 +36,9 @@ def say(line: str) -> None:
 
 
 class Table(NamedTuple):
-    """A file in memory: its columns, and its rows with their line numbers.
+    """A file in memory: its columns, and its rows with the numbers of their lines or, else, rows.
 
-    Those of Parquet and of a JSON array are numbers of rows. The columns of JSON are the keys of
-    all objects; a row may lack some.
+    The columns of JSON are the keys of all objects; a row may lack some.
     """
 
     path: Path
