@@ -88,8 +88,8 @@ class QQP(PairTask, name="qqp"):
 class STS(PairTask, name="sts"):
     """Similarity of two sentences from 0 to 5 (semantic textual similarity).
 
-    The activation is applied to the cosine: `relu` as in BEES, section 6, where `sigmoid` is its
-    Table 4. With `pair` "joint" the head is a regression on the embedding of both sentences.
+    The activation of the cosine is `relu` in BEES, section 6, `sigmoid` in its Table 4. With `pair`
+    "joint" the head is a regression on the embedding of both sentences.
     """
 
     head: Literal["hidden", "cosine"] = setting(
@@ -123,9 +123,8 @@ class CFIMDB(TaskOptions, name="cfimdb"):
 class ETPC(TaskOptions, name="etpc"):
     """The types of a paraphrase, several per pair (Kovatchev et al., 2018), from M.Inf.2202.
 
-    The files have a list such as `[2, 29, 29]` per pair, where 0 fills up. These are the types 1 to
-    31 of the corpus without five unused ones. Without a file for dev, a tenth of train is dev, as
-    in the course. The head is that of pairs (BEES' M5) with a sigmoid per type.
+    The files have a list such as `[2, 29, 29]` per pair, where 0 fills up; five types are unused.
+    Without a file for dev, a tenth of train is dev, as in the course.
     """
 
     def build(self) -> Task:

@@ -30,8 +30,7 @@ def temperature_scaled(probabilities: np.ndarray, temperature: float) -> np.ndar
 def fit_temperature(probabilities: np.ndarray, targets: np.ndarray) -> float:
     """Return the temperature with the smallest negative log-likelihood of targets (n,).
 
-    The likelihood is concave in 1 / T. If every target has the largest probability of its example,
-    it rises for ever as T falls to 0, and the temperature is 1.
+    The likelihood is concave in 1 / T. Without errors it rises as T falls to 0, and T is 1.
     """
     from scipy.optimize import minimize_scalar
     from scipy.special import logsumexp

@@ -40,10 +40,7 @@ class Layout(Settings):
 
 
 def csv_rows(content: str, layout: Layout, ending: str) -> tuple[list[str], Rows, str]:
-    """Return the columns, the rows and the delimiter of a file with this content and ending.
-
-    Raise ValueError, with the line, for rows of another width and for quotes that join rows.
-    """
+    """Return columns, rows and delimiter of a file; raise ValueError with the line of a fault."""
     if said := re.match(r"sep=(.)[\r\n]+", content):  # by Excel
         content = "\n" + content[said.end() :]
     lines = [*io.StringIO(content, newline="")]  # a lone carriage return ends a line, too

@@ -204,10 +204,9 @@ class LabelSpecific(nn.Module):
 class LabelAttention(nn.Module):
     """Sequence embedding from the tokens most similar to any label (LaCon, Eq. 9).
 
-    Cosines of tokens and labels -> a convolution over the tokens, shared by all labels ->
-    maximum over the labels -> softmax over the sequence's tokens -> weighted sum. With `rectified`
-    the convolution is followed by ReLU (LEAM, Eq. 5; Wang et al., 2018). The convolution is
-    initialised as the mean of its window: a random bias may keep the ReLU at zero permanently.
+    Cosines of tokens and labels -> a convolution over the tokens -> maximum over the labels ->
+    softmax over the tokens -> weighted sum. With `rectified`, ReLU follows the convolution (LEAM,
+    Eq. 5), which begins as the mean of its window: a random bias may keep the ReLU at zero.
     """
 
     def __init__(self, rectified: bool = False) -> None:

@@ -48,10 +48,7 @@ def fetch(name: str, source: Path | None) -> dict[str, Any]:
 
 
 def write(name: str, splits: Mapping[str, Any], folder: Path) -> list[Path]:
-    """Write the files of a task after a check that the task can read them; return their paths.
-
-    The ids are checksums. White space becomes one space.
-    """
+    """Write the files of a task after a check that the task can read them; return their paths."""
     import pandas
 
     task, origin = build_task(name), ORIGINS[name]

@@ -67,8 +67,7 @@ def known_rows(targets: np.ndarray) -> np.ndarray:
 
 def classification(classes: int, matthews: bool = False, names: tuple[str, ...] = ()) -> Kind:
     """Return a kind with cross-entropy on logits (B, C), accuracy, F1 and Matthews' correlation."""
-    metrics = ["accuracy", "f1" if classes == 2 else "macro_f1"]
-    metrics += ["matthews"] if matthews else []
+    metrics = ["accuracy", "f1" if classes == 2 else "macro_f1", *["matthews"] * matthews]
     return Kind(
         loss=F.cross_entropy,
         scores=lambda logits: logits.softmax(-1),

@@ -86,10 +86,7 @@ def overall_score(
 
 
 def mean_score(values: Mapping[str, float], names: Mapping[str, str]) -> float:
-    """Return the mean over tasks of a metric's value, scaled to [0, 1]; `names` are the metrics'.
-
-    With the leaderboard's metrics of the three CS224N tasks this is the overall score.
-    """
+    """Return the mean over tasks of their metrics (`names`), scaled to [0, 1] (BEES, Eq. 6)."""
     worst = {task: worst_value(name) for task, name in names.items()}
     return float(np.mean([(values[task] - low) / (1 - low) for task, low in worst.items()]))
 

@@ -23,17 +23,12 @@ Share = Annotated[float, Meta(ge=0, lt=1)]  # below 1, with which no head is tra
 
 
 class Objective(TrainingObjective):
-    """An objective that replaces the cross-entropy of classification tasks.
+    """An objective that replaces the cross-entropy of classification tasks."""
 
-    `trains_only_heads`: it can train heads on a frozen encoder. `own_head`: it has its own head.
-    `own_loss`: it does not use the cross-entropy of the task's kind. `single_embedding`: it accepts
-    only one embedding per example.
-    """
-
-    trains_only_heads: ClassVar[bool] = False
+    trains_only_heads: ClassVar[bool] = False  # can train heads on a frozen encoder
     own_head: ClassVar[bool] = False
-    own_loss: ClassVar[bool] = False
-    single_embedding: ClassVar[bool] = False
+    own_loss: ClassVar[bool] = False  # does not use the loss of the task's kind
+    single_embedding: ClassVar[bool] = False  # accepts only one embedding per example
 
     def of_task(self, task: Task) -> Task:
         """Return a task with classes, trained by this objective."""
@@ -119,10 +114,7 @@ class LS(WithPullPush, name="ls"):
 
 
 class ContrastiveEPO(WithPullPush, name="epo"):
-    """Cross-entropy, and pull and push balanced by EPO (SCL-MOO, Algorithm 1).
-
-    They are separate objectives, which each step turns into one gradient of the task.
-    """
+    """Cross-entropy, and pull and push balanced by EPO (SCL-MOO, Algorithm 1)."""
 
     inputs: Literal["contrastive", "combined"] = setting(
         "contrastive",
@@ -191,9 +183,6 @@ def with_class_weights(task: Task, targets: np.ndarray) -> tuple[Task, str]:
 
 
 def balanced_weights(kind: Kind, targets: np.ndarray) -> np.ndarray:
-    """Return n / (C n_c) of each class as scikit-learn does; 1 for a class without examples.
-
-    King and Zeng (2001), "Logistic Regression in Rare Events Data".
-    """
+    """Return n / (C n_c) of each class (King and Zeng, 2001); 1 for a class without examples."""
     counts = np.bincount(targets.astype(np.int64), minlength=kind.classes or 0)
     return np.where(counts > 0, len(targets) / (counts > 0).sum() / np.maximum(counts, 1), 1.0)

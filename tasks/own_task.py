@@ -37,8 +37,8 @@ RESERVED = re.compile(
 class OwnTask(TaskOptions, Layout):
     """A task on a user's own files, in CSV, TSV, JSON Lines or Parquet.
 
-    The fields are the keys with which a user describes it; `completed` reads from the files what is
-    missing. With several label columns, each is a label with the name of its column.
+    `completed` reads from the files which keys are missing. Of several label columns, each is a
+    label with the name of its column.
     """
 
     type: TypeName | None = None

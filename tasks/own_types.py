@@ -37,10 +37,7 @@ INDICATORS = {"": 0, "0": 0, "no": 0, "false": 0, "1": 1, "yes": 1, "true": 1}
 
 
 def infer_type(cells: Sequence[str], texts: int) -> TypeName:
-    """Return the type of a task with this column of labels and this number of texts.
-
-    Raise ValueError for words of which most occur once: they are free text or ids.
-    """
+    """Return the type of a task with these labels and this number of texts; refuse free text."""
     counts = Counter(cells)
     numbers = {to_number(cell) for cell in counts if not PLACEHOLDER.fullmatch(cell)} or {None}
     once = [cell for cell, count in counts.items() if count == 1]
@@ -98,7 +95,7 @@ def labels_in(cell: str, separator: str) -> Iterator[str]:
 def in_order(labels: Sequence[str]) -> tuple[str, ...]:
     """Return the different labels, sorted as numbers if all are numbers, else as text.
 
-    Of several spellings of a number the shortest is the label; 1.0 is 1, as pandas makes it of 1.
+    Of several spellings of a number the shortest is the label; 1.0 is 1.
     """
     keys = {label: same(label) for label in labels}
     whole = all(isinstance(one, Decimal) and float(one).is_integer() for one in keys.values())

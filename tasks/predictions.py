@@ -38,16 +38,13 @@ class Scores:
 
 @dataclass(frozen=True)
 class PredictionFile:
-    """The leaderboard's file of a task: `STEM-dev-output.csv`, its column, its number format.
-
-    With `commas`, these separate the fields, without spaces; a field with one is quoted.
-    """
+    """The leaderboard's file of a task: `STEM-dev-output.csv`, its column, its number format."""
 
     stem: str
     column: str
     show: Callable[[Any], str] = lambda number: str(int(number))
     scale: tuple[float, float] | None = None  # of similarities, as scores have it
-    commas: bool = False
+    commas: bool = False  # between the fields, without spaces
 
     @property
     def header(self) -> str:

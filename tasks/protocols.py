@@ -143,9 +143,9 @@ class FewPerClass(DrawingProtocol, name="few-a-class"):
 def apply_protocol(
     task: Task, protocol: Protocol, seed: int, others: tuple[Source, ...] | None = None
 ) -> Source:
-    """Return a task's source after the protocol and the removal of held-out texts from train.
+    """Return a task's source after the protocol.
 
-    The dev and test texts of the task and of `others` are removed; None removes no texts.
+    The dev and test texts of the task and of `others` are removed from train; None removes none.
     """
     if others is None:
         return protocol.source(task.source, task, seed)

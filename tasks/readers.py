@@ -193,18 +193,16 @@ class LabelledFiles:
         blank = 0
         for number, (line, row) in enumerate(table, 1):
             try:
-                if self.split_column:
-                    cell = row[self.split_column].strip().lower()
-                    if cell not in SPLITS:
-                        raise ValueError(f"expected {all_names([*SPLITS], 'or')}, found {cell!r}")
-                    if SPLITS[cell] != named:
-                        continue
+                part = row[self.split_column].strip().lower() if self.split_column else named
+                if part not in SPLITS:
+                    raise ValueError(f"expected {all_names([*SPLITS], 'or')}, found {part!r}")
+                if SPLITS[part] != named:
+                    continue
                 found = row[self.id_column].strip() if self.id_column else str(number)
                 identity = found.lower() if self.lower_ids else found
                 if not identity or not identity.isprintable() or " , " in identity:
-                    raise ValueError(
-                        f"expected an id without ' , ' and line breaks, found {found!r}"
-                    )
+                    expected = "expected an id without ' , ' and line breaks"
+                    raise ValueError(f"{expected}, found {found!r}")
                 if (first := lines.setdefault(identity, line)) != line:
                     found = f"found {identity!r} again (first in line {first})"
                     raise ValueError(f"expected unique ids, {found}")

@@ -177,11 +177,9 @@ def split_by(examples: Examples, rule: Rule, where: str) -> dict[str, Examples]:
             expected = f"expected more examples with different texts, found none for {split}"
             cure = "add rows, or name files for dev and test"
             raise DataError(f"{where}: {expected} among {len(examples):,}; {cure}")
-    blank = {"train": examples.blank_rows}  # which is reported once
-    return {
-        split: replace(examples.select(np.sort(rows)), blank_rows=blank.get(split, 0))
-        for split, rows in found.items()
-    }
+    every = {split: examples.select(np.sort(rows)) for split, rows in found.items()}
+    reported = {split: examples.blank_rows * (split == "train") for split in every}  # once
+    return {split: replace(one, blank_rows=reported[split]) for split, one in every.items()}
 
 
 def shares(known: np.ndarray, test: float | None = None) -> dict[str, np.ndarray]:
