@@ -32,6 +32,9 @@ def tasks_by_name(given: Any) -> dict[str, Any]:
     """
     if isinstance(given, Mapping):
         pairs = [(name, one or {}) for name, one in given.items()]
+        for name, one in pairs:
+            if isinstance(one, Mapping) and one.get("name", name) != name:
+                raise SettingsError(f"tasks: {name} has the name {one['name']}; write the same")
         given = [{**one, "name": n} if isinstance(one, Mapping) else one for n, one in pairs]
     if not isinstance(given, list | tuple):
         raise SettingsError(f"tasks: expected several, such as ['sst'], found {short(given)}")
