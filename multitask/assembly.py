@@ -118,7 +118,7 @@ def open_bi_encoder(source: str | Path, config: RunConfig) -> BiEncoder:
     found = BiEncoder.from_pretrained(source, config.pooling, config.max_tokens)
     if found.skipped_tensors:
         parts = first_names(found.skipped_tensors)
-        print(one_line(f"encoder: left out what is not a part of it: {parts}"), flush=True)
+        print(one_line(f"encoder: the heads of the checkpoint are left out: {parts}"), flush=True)
     return found
 
 

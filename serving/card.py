@@ -96,7 +96,8 @@ def python(code: str) -> str:
 def settings(model: MultiTaskModel) -> list[list[str]]:
     """Return rows with the main settings, the data, and other settings that are not defaults."""
     config = model.config
-    main = {name: str(getattr(config, name)) for name in ALWAYS}
+    always = {name: getattr(config, name) for name in ALWAYS}
+    main = {name: str(value) for name, value in always.items() if value is not None}
     main |= {"lr": f"{config.optimizer.lr:g}", "sampling": config.sampling.name}
     main |= {"combiner": config.combiner.name}
     main |= {"longest text": f"{model.model.bi_encoder.tokenizer.max_tokens:,} tokens"}
