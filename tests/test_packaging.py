@@ -14,7 +14,7 @@ from hatchling.builders.wheel import WheelBuilder
 from packaging.requirements import Requirement
 
 from common import __version__
-from tests.test_imports import PACKAGES, ROOT
+from tests.test_imports import PACKAGES, ROOT, modules_of
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 OWN = PROJECT["name"]
@@ -60,19 +60,6 @@ def files(built) -> dict[str, str]:
     return build("standard", built)
 
 
-def modules_of(tree: ast.AST) -> set[str]:
-    """Return the modules that are imported, also by a call with a name."""
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found |= {one.name for one in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            found.add(str(node.module))
-        elif isinstance(node, ast.Call) and "import_module" in ast.unparse(node.func):
-            found.add(ast.unparse(node.args[0]).strip("f'\""))
-    return found
-
-
 def test_the_wheel_holds_the_packages_with_their_data_and_nothing_else(files):
     assert f"minbert = {PACKAGE}.cli:start_program" in files[COMMAND]
     found = {name for name in files if ".dist-info/" not in name}
@@ -92,7 +79,7 @@ def test_the_wheel_holds_the_packages_with_their_data_and_nothing_else(files):
 def test_no_file_of_the_wheel_imports_a_package_by_its_name_in_the_tree(files):
     for name, text in files.items():
         if name.endswith(".py"):
-            modules = modules_of(ast.parse(text))
+            modules = modules_of(ast.parse(text), calls=True)
             assert not {one.split(".")[0] for one in modules} & {*PACKAGES}, name
     assert f"from {PACKAGE}.serving import load\n" in files[f"{PACKAGE}/serving/card.py"]  # a text
 

@@ -20,6 +20,7 @@ from tasks.tables import DataError
 SAMPLE = data_folder("sample")
 PAIRS = "q,a\nq1,a1\nq2,a2\nq3,a1\nq1,a1\n ,a9\nq4,\n"
 TRIPLETS = 'sent0,sent1,hard_neg\nA man sleeps.,"A person, asleep",A man runs.\nB,C,D\nB,E,F\n'
+NLI = "premise,hypothesis,label\n"
 LABELLED = (
     "gold_label\tsentence1\tsentence2\n"
     "entailment\tOne.\tYes\ncontradiction\tOne.\tNo\nneutral\tOne.\tPerhaps\n"
@@ -116,14 +117,20 @@ def test_the_pairs_of_a_file_are_distinct_and_grouped_by_shared_texts(write):
     [
         ("p.csv", "q,b\nx,y\n", "line 1: expected a column 'a'"),
         ("p.tsv", "q\ta\nx\ty\nz\ty\n", "two examples that share no text, .* found none among 2"),
-        ("p.txt", "A film\na  film\n", "found none among 2"),
+        ("s.txt", "A film\na  film\n", "found none among 2"),
+        ("nli.csv", "a,b\n1,2\n", "line 1: expected a column 'sent0', found a, b"),
+        ("nli.csv", f"{NLI}A,B,0\n", "expected two examples that share no text"),
+        ("nli.csv", f"{NLI}A,B,0\nA,C,3\n", "line 3: label: expected entailment, 0"),
     ],
 )
 def test_files_without_two_usable_texts_are_refused(write, name, content, expected):
-    file, pairs = str(write(content, name)), not name.endswith("txt")
-    column = ("q", "a") if pairs else ()
-    objective = {"name": "pairs" if pairs else "simcse", "data_file": file, "text": column}
-    (task,) = build_tasks(RunConfig(objective=objective)).values()
+    file = str(write(content, name))
+    objectives = {
+        "p": {"name": "pairs", "data_file": file, "text": ("q", "a")},
+        "s": {"name": "simcse", "data_file": file},
+        "n": {"name": "nli", "nli": file},
+    }
+    (task,) = build_tasks(RunConfig(objective=objectives[name[0]])).values()
     with pytest.raises(DataError, match=expected):
         task.read(SAMPLE, "train")
 
@@ -137,7 +144,7 @@ def test_files_without_two_usable_texts_are_refused(write, name, content, expect
             [("a man sleeps .", "a person , asleep", "a man runs ."), ("b", "c", "d"), (*"bef",)],
         ),
         ("nli.tsv", LABELLED, [("one .", "yes", "no"), ("one .", "sure", "never")]),
-        ("nli.csv", "premise,hypothesis,label\nA,B,0\nA,C,2.0\nA,D,-1\n", [(*"abc",)]),
+        ("nli.csv", f"{NLI}A,B,0\nA,C,2.0\nA,D,-1\n", [(*"abc",)]),
         # Triplets with two equal texts or a blank one are skipped.
         ("nli.csv", "sent0,sent1,hard_neg\na,b,A\na,b,\nc,d,D\ne,f,g\n", [(*"efg",)]),
         # Quotation marks between tabs are text.
@@ -162,21 +169,6 @@ def test_the_limit_draws_triplets(write):
     assert len(columns[0]) == 5
     assert columns == read_nli_triplets(file, 5)[0]
     assert columns[0] != [f"a{i}" for i in range(5)]
-
-
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        ("a,b\n1,2\n", "line 1: expected a column 'sent0', found a, b"),
-        ("premise,hypothesis,label\nA,B,0\n", "expected two examples that share no text"),
-        ("premise,hypothesis,label\nA,B,0\nA,C,3\n", "line 3: label: expected entailment, 0"),
-    ],
-)
-def test_invalid_nli_files_are_refused(write, content, expected):
-    config = RunConfig(objective={"name": "nli", "nli": str(write(content))})
-    (task,) = build_tasks(config).values()
-    with pytest.raises(DataError, match=expected):
-        task.read(SAMPLE, "train")
 
 
 def test_triplets_are_grouped_by_shared_texts_after_cleaning(write):

@@ -2,9 +2,7 @@
 
 import json
 import re
-import resource
 import shutil
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
@@ -48,22 +46,6 @@ def write_sample_scores(folder, skill):
         write_scores(file, Scores(np.array(found.ids), scores, found.targets))
 
 
-class Reader(HTMLParser):
-    """Tags, and what they refer to."""
-
-    def __init__(self):
-        super().__init__()
-        self.tags, self.ids, self.links = [], [], []
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append(tag)
-        for name, value in attributes:
-            if name == "id":
-                self.ids.append(value)
-            if name in ("href", "src", "xlink:href"):
-                self.links.append(value)
-
-
 def examples_of(systems, task):
     return example_section(read_tasks(systems)[task], systems)
 
@@ -86,14 +68,13 @@ def page(pair, page_of):
 
 
 def test_the_page_is_whole_runs_nothing_and_is_the_same_for_the_same_runs(pair, page, page_of):
-    reader = Reader()
-    reader.feed(page)
-    assert not {"script", "link", "iframe", "object"} & set(reader.tags)
-    inside = [link for link in reader.links if link.startswith("#")]
-    pictures = [link for link in reader.links if link.startswith("data:image/svg+xml;base64,")]
-    assert len(inside) + len(pictures) == len(reader.links)
-    assert len(set(reader.ids)) == len(reader.ids)
-    assert {link[1:] for link in inside} <= set(reader.ids)
+    assert not re.search("<(script|link|iframe|object)", page)
+    links, ids = re.findall('(?:href|src)="(.*?)"', page), re.findall(' id="(.*?)"', page)
+    inside = [link for link in links if link.startswith("#")]
+    pictures = [link for link in links if link.startswith("data:image/svg+xml;base64,")]
+    assert len(inside) + len(pictures) == len(links)
+    assert len(set(ids)) == len(ids)
+    assert {link[1:] for link in inside} <= set(ids)
     assert len(pictures) == 1 + 3 * 2
     assert EVIL not in page
     assert "&lt;script&gt;" in page

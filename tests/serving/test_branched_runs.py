@@ -13,7 +13,6 @@ from multitask.assembly import scores_of
 from multitask.runs import Run
 from serving import load
 from serving.export import export
-from serving.server import Service
 from tasks import build_task, data_folder
 from tasks.predictions import read_scores, scores_name
 
@@ -113,12 +112,3 @@ def test_a_teacher_with_branches_teaches_with_that_of_the_task(branched):
     found = scores_of(branched, run.config, task, examples)
     kept = read_scores(branched / "predictions" / scores_name("sts", "dev")).values
     assert_near(found.numpy(), kept, terms_of(run.model))
-
-
-def test_requests_for_embeddings_have_the_layers_of_their_task(branched):
-    model = load(branched)
-    for task in ("sst", "sts"):
-        body = json.dumps({"texts": TEXTS, "task": task}).encode()
-        found = Service(model).encode(body)
-        expected = model.encode(TEXTS, task=task)
-        assert_near(np.array(found["embeddings"]), expected, terms_of(model))
