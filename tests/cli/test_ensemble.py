@@ -1,6 +1,5 @@
-"""Modes ensemble and compare: finished runs are merged and compared; other folders are kept."""
+"""Mode ensemble: finished runs are merged; other folders are kept."""
 
-import csv
 from pathlib import Path
 
 import numpy as np
@@ -113,18 +112,3 @@ def test_examples_that_selected_a_member_have_no_part_in_later_metrics(members, 
     assert merged["dev"]["greedy"] == metrics(greedy)["dev"]["sst"]
     assert "40 dev examples selected members" in text
     np.testing.assert_array_equal(dev_scores(folder).selected_on, marks)
-
-
-def test_compare_writes_a_page_and_tables(run_ok, finished, tmp_path):
-    runs, out = (f"one={finished[0]}", f"two={finished[0]}"), tmp_path / "out"
-    result = run_ok("--mode", "compare", "--runs", *runs, "--output", out)
-    assert "Against one\n" in result.stdout
-    page = (out / "comparison.html").read_text()
-    assert page.count('alt="predictions-sst-') == 2
-    assert (out / "comparison.md").read_text().count("\n## ") == 3
-    with (out / "comparison.csv").open() as file:
-        found = [row for row in csv.DictReader(file) if row["metric"] == "accuracy"]
-    accuracy = metrics(finished[0])["dev"]["sst"]["accuracy"]
-    assert [(row["system"], float(row["value"])) for row in found if row["task"] == "sst"] == [
-        (name, pytest.approx(accuracy, abs=1e-6)) for name in ("one", "two")
-    ]

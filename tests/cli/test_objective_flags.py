@@ -55,20 +55,6 @@ def test_objectives_of_tasks_are_combined(flags, objectives, small, run_ok, tmp_
     assert "steps: " in result.stdout
 
 
-# Objectives with embeddings of labels
-
-
-@pytest.mark.parametrize(("objective", "task"), [("lsan", "mrpc --pair joint"), ("lacon", "sst")])
-def test_objectives_of_labels_start_from_a_run(objective, task, run_ok, tmp_path):
-    command = ("--mode", "single", "--task", *task.split(), *TINY, "--objective", objective)
-    short = ("--limit", "40", "--micro-batch", "5")
-    run_ok(*command, *short, "--output", tmp_path / "run")
-    again = ("--init", tmp_path / "run", "--output", tmp_path / "again")
-    result = run_ok(*command, *short, *again)
-    line = f"starts with the encoder of {tmp_path / 'run'} and the head of {task.split()[0]}"
-    assert line in result.stdout
-
-
 # Protocols
 
 

@@ -83,26 +83,6 @@ def test_a_table_in_a_file_of_settings_is_that_of_the_flags(tmp_path, run_ok):
     assert prediction_bytes(tmp_path / "yaml") == prediction_bytes(tmp_path / "run")
 
 
-@pytest.mark.parametrize(
-    ("status", "flags", "line"),
-    [
-        (2, "--labels topic --tasks sst", "--labels: needs --data-file, the table"),
-        (2, "--data-file T --text text", "tickets.csv: labels: expected a column or more, found"),
-        (
-            2,
-            "--data-file T --text text --labels topic --tasks topic",
-            "tasks: topic is there twice",
-        ),
-        (1, "--data-file T --text text --labels mood", "expected a column 'mood', found text"),
-    ],
-)
-def test_wrong_flags_of_tables_are_refused_in_one_line(status, flags, line, error_line, tmp_path):
-    words = [str(TICKETS) if word == "T" else word for word in flags.split()]
-    command = ("--mode", "multitask", *words, "--encoder", "tiny", "--output", tmp_path / "run")
-    assert line in error_line(status, *command)
-    assert not (tmp_path / "run").exists()
-
-
 @pytest.mark.parametrize("split", ["dev", "test"])
 def test_row_numbers_of_another_file_are_not_merged_or_compared(
     trained, split, tmp_path, run_ok, error_line
