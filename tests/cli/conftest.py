@@ -9,7 +9,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from run_files import ROOT, SAMPLE
+from run_files import SAMPLE
 
 import cli
 from multitask.loop.trainer import Trainer
@@ -20,17 +20,6 @@ Result = subprocess.CompletedProcess  # returncode, stdout, stderr
 @pytest.fixture(autouse=True, scope="module")
 def few_resamples(quick_comparisons: None) -> None:
     """No interval and no figure is tested here."""
-
-
-@pytest.fixture(scope="session")
-def process() -> Callable[..., Result]:
-    """`process("--mode", ...)` starts run.py as a user does."""
-
-    def start(*argv: object) -> Result:
-        command = [sys.executable, "run.py", *map(str, argv)]
-        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
-
-    return start
 
 
 @pytest.fixture

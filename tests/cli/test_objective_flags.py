@@ -55,9 +55,6 @@ def test_objectives_of_tasks_are_combined(flags, objectives, small, run_ok, tmp_
     assert "steps: " in result.stdout
 
 
-# Protocols
-
-
 @pytest.fixture
 def sst2(tmp_path):
     folder = tmp_path / "data" / "SST-2"

@@ -124,9 +124,6 @@ def test_its_file_is_not_overwritten_by_its_run(moods, trained, tmp_path, error_
     assert inside.exists()
 
 
-# Truncated texts, and the card of an export
-
-
 @pytest.fixture
 def lengthy(tmp_path):
     """30 training rows of one text, three of them too long; 8 of dev, one of them too long."""

@@ -30,9 +30,6 @@ def has(request, bfloat16):
     return request.param
 
 
-# The rule
-
-
 def test_auto_follows_the_cpu_and_an_explicit_precision_does_not(has):
     assert str(choose_precision("auto", CPU, False)) == LINES[has]
     for name in ("fp32", "bf16"):
@@ -53,9 +50,6 @@ def test_auto_follows_the_gpu(bfloat16, monkeypatch, capability, hip, expected):
     found = choose_precision("auto", torch.device("cuda:0"), False)
     no = "no " if expected == "fp32" else ""
     assert found == (expected, f"this GPU has {no}bfloat16 instructions")
-
-
-# Training
 
 
 def test_a_run_prints_and_stores_what_auto_became(run_ok, tmp_path, has):
@@ -84,9 +78,6 @@ def test_a_run_goes_on_in_the_precision_that_it_began_with(
     assert prediction_bytes(copy) == prediction_bytes(tmp_path / "whole")
     assert lines(run_ok(*finished[1], "--output", copy, "--overwrite").stdout) == [LINES[not first]]
     assert config(copy)["precision"] == NAMES[not first]
-
-
-# Encoding
 
 
 def test_modes_that_use_an_encoder_print_the_precision(run_ok, finished, tmp_path, has):

@@ -126,9 +126,6 @@ def test_quotes_may_be_plain_text(predict, run_ok):
     assert [row[:3] for row in rows[1:]] == [["7", 'so "he', "said"], ["3", "x", "y"]]
 
 
-# Wrong flags and files
-
-
 @pytest.mark.parametrize(
     ("flags", "status", "expected"),
     [

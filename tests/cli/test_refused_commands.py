@@ -58,30 +58,21 @@ def test_a_wrong_file_of_settings_is_refused(text, status, expected, tmp_path, e
     assert expected in error_line(status, "--mode", "single", "--config", tmp_path / "a.yaml")
 
 
+LINEAR = "combiner: {name: linear, preference: [1, 2]}"
+
+
 @pytest.mark.parametrize(
     ("settings", "flags", "shown"),
     [
-        (
-            "combiner: {name: linear, preference: [1, 2]}",
-            ("--pcgrad",),
-            {"combiner": {"name": "pcgrad"}},
-        ),
-        (
-            "combiner: {name: linear, preference: [1, 3]}",
-            ("--preference", "3", "1"),
-            {"combiner": {"name": "linear", "preference": [3.0, 1.0]}},
-        ),
-        (
-            "preset: bees",
-            ("--head-lr", "1e-3"),
-            {"optimizer": {"lr_schedule": "constant", "warmup": 0}},
-        ),
+        (LINEAR, "--pcgrad", {"combiner": {"name": "pcgrad"}}),
+        (LINEAR, "--preference 3 1", {"combiner": {"name": "linear", "preference": [3.0, 1.0]}}),
+        ("preset: bees", "--head-lr 1e-3", {"optimizer": {"lr_schedule": "constant", "warmup": 0}}),
     ],
 )
 def test_flags_change_the_methods_of_a_file(settings, flags, shown, run_ok, tmp_path):
     (tmp_path / "a.yaml").write_text(f"tasks: [sst, sts]\n{settings}\n", "utf-8")
     small = ("--encoder", "tiny", "--limit", "16", "--dev-limit", "8", "--epochs", "1")
-    command = ("--mode", "multitask", "--config", tmp_path / "a.yaml", *small, *flags)
+    command = ("--mode", "multitask", "--config", tmp_path / "a.yaml", *small, *flags.split())
     run_ok(*command, "--output", tmp_path / "run")
     stored = config(tmp_path / "run")
     for key, settings_of_method in shown.items():

@@ -19,9 +19,6 @@ def tree(folder: Path) -> dict[str, tuple[int, bytes]]:
     }
 
 
-# Output folders
-
-
 def test_a_file_in_the_place_of_a_run_is_kept(small, tmp_path, error_line):
     mine = tmp_path / "run"
     mine.write_text("mine")
@@ -47,9 +44,6 @@ def test_the_default_folder_is_named_after_the_configuration(small, run_ok, cwd)
         result = run_ok(*SST, "--data", small, "--seed", seed)
     assert "holds this run, finished" in result.stdout
     assert sorted("seed1-" in path.name for path in Path("runs").iterdir()) == [False, True]
-
-
-# Existing runs
 
 
 def test_a_finished_run_is_printed_and_left_unchanged(run_copy, run_ok, error_line):

@@ -17,14 +17,13 @@ CODE = '''
 from dataclasses import replace
 
 import numpy as np
+from torch.nn import CrossEntropyLoss
 
-from common.files import write_json
 from common.settings import Count, Positive, setting
 from multitask.combiners import Combined, Combiner
 from multitask.regularizers import Regularizer
 from multitask.sampling import Sampler
-from pretrain.objectives import TextObjective
-from pretrain.texts import Texts, sentences
+from pretrain.objectives import FileObjective
 from tasks import TaskOptions, build_task
 from tasks.objectives import Objective
 from tasks.protocols import Protocol
@@ -66,15 +65,11 @@ class Smooth(Objective, name="smooth"):
     smoothing: float = 0.1
 
     def of_task(self, task):
-        import torch.nn.functional as F
-
-        loss = lambda outputs, targets: F.cross_entropy(
-            outputs, targets, label_smoothing=self.smoothing
-        )
+        loss = CrossEntropyLoss(label_smoothing=self.smoothing)
         return replace(task, kind=replace(task.kind, loss=loss))
 
 
-class Same(TextObjective, name="same"):
+class Same(FileObjective, name="same"):
     """Both views of a sentence are to be the same."""
 
     compares_examples = False
@@ -82,12 +77,6 @@ class Same(TextObjective, name="same"):
 
     def loss(self, texts, groups):
         return self.strength * (texts[0] - texts[1]).square().mean()
-
-    def source(self, config):
-        from functools import partial
-
-        tasks = [one.build() for one in config.tasks.values()]
-        return Texts(partial(sentences, tasks), "the tasks")
 
 
 class Half(Protocol, name="half"):

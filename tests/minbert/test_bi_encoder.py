@@ -135,9 +135,10 @@ def test_wrong_arguments_are_refused(tiny):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pooling", POOLINGS)
-@pytest.mark.parametrize("normalize", [True, False])
-@pytest.mark.parametrize("kind", ["BertModel", "RobertaModel"])
+@pytest.mark.parametrize(
+    ("kind", "pooling", "normalize"),
+    [("BertModel", "mean", True), ("BertModel", "cls", False), ("RobertaModel", "max", True)],
+)
 def test_sentence_transformers_opens_a_saved_folder_and_saves_one(
     tmp_path, kind, pooling, normalize
 ):

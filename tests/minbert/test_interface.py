@@ -64,11 +64,3 @@ def test_embed_is_encode_with_gradients(folder, pooling):
     gradients = torch.autograd.grad(embeddings.square().sum(), list(model.parameters()))
     assert all(torch.isfinite(gradient).all() for gradient in gradients)
     assert model.device.type == "cpu"
-
-
-@pytest.mark.numeric
-def test_a_pair_is_encoded_in_one_pass(model):
-    tokens = model.tokenizer(TEXTS)
-    rows = np.array([3, 0, 7])
-    both = model.embed(pack([tokens, tokens], rows))
-    assert_near(both[:3], both[3:], terms(model))

@@ -162,9 +162,6 @@ def test_losses_that_a_combiner_cannot_use_are_refused(make_trainer, combiner):
         trainer.gradient.combine(np.eye(2), np.array([0.5, -1.0]), ("sst", "sts"))
 
 
-# Several objectives of one batch
-
-
 @pytest.mark.parametrize("combiner", ["sum", "pcgrad", "mgda"])
 @pytest.mark.parametrize("micro_batch", [None, 3])
 @pytest.mark.parametrize(
@@ -217,9 +214,6 @@ def test_the_gram_matrix_at_the_representation_is_that_of_the_embeddings_gradien
     )
     result = trainer.gradient(batches)
     assert_near(result.grams["representation"], plain @ plain.T, 2 * step_terms(trainer))
-
-
-# Contrastive objectives beside cross-entropy
 
 
 @pytest.mark.parametrize("gradients", ["representation", "parameters"])

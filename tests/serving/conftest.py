@@ -17,17 +17,19 @@ def trained(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("serving")
     rows = "".join(f"text {i},other {i % 7},{'same' if i % 2 else 'not'}\n" for i in range(40))
     (folder / "own.csv").write_text("a,b,y\n" + rows)
-    own = (
-        "--data-file",
-        str(folder / "own.csv"),
-        "--text",
-        "a",
-        "b",
-        "--labels",
-        "own=y:pair=joint",
-    )
+    table = ("--data-file", str(folder / "own.csv"), "--text", "a", "b")
     command = [
-        *("--mode", "multitask", "--tasks", "sst", "qqp", "sts", *own),
+        *(
+            "--mode",
+            "multitask",
+            "--tasks",
+            "sst",
+            "qqp",
+            "sts",
+            *table,
+            "--labels",
+            "own=y:pair=joint",
+        ),
         *("--encoder", "tiny", "--epochs", "1"),
         *("--limit", "40", "--batch-size", "8", "--output", str(folder / "run")),
     ]

@@ -20,13 +20,3 @@ def write_rows(tmp_path: Path) -> Write:
         return path
 
     return write
-
-
-@pytest.fixture
-def write_bytes(tmp_path: Path) -> Write:
-    def write(name: str, content: bytes) -> Path:
-        path = tmp_path / name
-        path.write_bytes(content)
-        return path
-
-    return write

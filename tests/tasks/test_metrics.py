@@ -5,8 +5,6 @@ import math
 import numpy as np
 import pytest
 from golden_files import golden, golden_cases
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import stats
 from sklearn import metrics as sklearn
 
@@ -23,7 +21,6 @@ from tasks.metrics import (
 )
 
 GOLDEN = golden("overall_score")
-FIGURES = st.floats(-1e3, 1e3, allow_nan=False, width=32)
 
 
 @pytest.mark.parametrize(("classes", "average"), [(2, "binary"), (5, "macro")])
@@ -55,14 +52,6 @@ def test_constant_figures_correlate_by_0(correlation, constant, recwarn):
     assert correlation(flat, flat) == 0
     assert correlation(rising[:1], rising[:1]) == 0
     assert not recwarn.list
-
-
-@given(st.lists(st.tuples(FIGURES, FIGURES), min_size=1, max_size=20))
-def test_correlations_are_numbers_from_minus_1_to_1(pairs):
-    x, y = np.array(pairs, np.float32).T
-    for value in (pearson(x, y), spearman(x, y)):
-        assert isinstance(value, float)
-        assert -1 - 1e-9 <= value <= 1 + 1e-9
 
 
 @golden_cases("overall_score")

@@ -1,4 +1,4 @@
-"""Types of own tasks: several labels, numbers."""
+"""Types of own tasks, inferred from their labels: several labels, numbers."""
 
 import csv
 import json
@@ -12,6 +12,7 @@ import torch
 from common.errors import SettingsError, UserError
 from multitask import RunConfig, task
 from tasks.own_tasks import complete_task
+from tasks.own_types import infer_type
 from tasks.tables import DataError
 
 REQUESTS = Path(__file__).parents[2] / "tasks" / "sample" / "own" / "requests.csv"
@@ -197,3 +198,39 @@ def test_numbers_that_cannot_be_learned_are_refused(rows, line, tmp_path):
     (tmp_path / "f.csv").write_text(f"t,y\n{rows}")
     with pytest.raises(DataError, match=line):
         rows_of(task("m", train=tmp_path / "f.csv", type="regression", text="t", label="y").build())
+
+
+PROSE = [f"Hello, this is letter {n}, and it is long." for n in range(30)]
+
+
+@pytest.mark.parametrize(
+    ("cells", "texts", "kind"),
+    [
+        (["red", "blue", "red", "green"] * 5, 1, "classification"),
+        (["yes", "no", "yes"], 1, "classification"),
+        (["0", "1", "1"], 1, "classification"),
+        (["1", "2.0", "3"] * 5, 2, "classification"),
+        ([str(n) for n in range(20)], 1, "classification"),
+        (["1", "2", "3", "none"] * 5, 1, "classification"),
+        ([str(n / 2) for n in range(9)], 1, "regression"),
+        ([str(n % 30) for n in range(90)], 1, "regression"),
+        ([str(n / 2) for n in range(9)], 2, "similarity"),
+        (["app|late", "late", "app", "gift|app"] * 4, 1, "classification"),
+        ([*["a"] * 50, *["b"] * 40, *(f"other {n}" for n in range(30))], 1, "classification"),
+    ],
+)
+def test_types_are_inferred(cells, texts, kind):
+    assert infer_type(cells, texts) == kind
+
+
+@pytest.mark.parametrize(
+    ("cells", "line"),
+    [
+        (PROSE, "found free text or ids: 30 of 30 values occur once, such as 'Hello, this is"),
+        ([*"aabcde"], "4 of 6 values occur once"),
+    ],
+)
+def test_columns_that_are_no_labels_are_refused(cells, line):
+    with pytest.raises(ValueError, match=line) as error:
+        infer_type(cells, 1)
+    assert len(str(error.value)) < 250

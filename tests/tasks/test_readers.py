@@ -66,17 +66,17 @@ def test_rows_with_a_blank_label_are_left_out_and_counted(write_rows, tmp_path):
     assert found.texts == (["one", "four"],)
 
 
-def test_quotes_are_the_csv_modules_and_empty_texts_are_examples(write_bytes, tmp_path):
+def test_quotes_are_the_csv_modules_and_empty_texts_are_examples(tmp_path):
     content = b'id\tsentence\tsentiment\nA\t"say ""hi""\tnow"\t1\nB\tan "inner" one\t2\n'
-    write_bytes("ids-sst-train.csv", content + b"C\t\t1\nD\t   \t1\n")
+    (tmp_path / "ids-sst-train.csv").write_bytes(content + b"C\t\t1\nD\t   \t1\n")
     found = SST.read(tmp_path, "train")
     assert found.texts == (['say "hi"\tnow', 'an "inner" one', "", ""],)
 
 
-def test_a_test_file_has_no_labels_or_some_that_are_not_looked_at(write_bytes, tmp_path):
+def test_a_test_file_has_no_labels_or_some_that_are_not_looked_at(tmp_path):
     for header, more in ((b"0\t\tid\tsentence", b""), (b"0\t\tid\tsentence\tsentiment", b"\tno")):
         rows = [b"0\t0\tX1\tGood." + more, b"1\t1\tx2\tBad." + more]
-        write_bytes("ids-sst-test-student.csv", b"\n".join([header, *rows, b""]))
+        (tmp_path / "ids-sst-test-student.csv").write_bytes(b"\n".join([header, *rows, b""]))
         found = SST.read(tmp_path, "test")
         assert (found.ids, found.texts, found.targets) == (["x1", "x2"], (["good.", "bad."],), None)
 

@@ -158,9 +158,6 @@ def test_a_folder_has_its_files_by_split(file):
     np.testing.assert_array_equal(found.build().read(folder, "dev").targets, [0, 1])
 
 
-# Lists from Python
-
-
 @pytest.mark.parametrize(
     ("labels", "of_texts", "of_pairs"),
     [

@@ -10,7 +10,6 @@ import json
 import numpy as np
 import pytest
 from plain import built_in
-from scipy.optimize import nnls
 
 from multitask.combiners import Combiner
 from multitask.combiners.base import WithPreference
@@ -84,41 +83,6 @@ def test_no_objective_gets_worse_to_first_order(name):
         step = weights @ gradients
         gains = gradients @ step / np.linalg.norm(gradients, axis=1)
         assert (gains >= -1e-5 * np.linalg.norm(step)).all()
-
-
-def nearest(vector, gradients):
-    """Return the nearest vector with which no objective gets worse, to first order."""
-    return vector + nnls(gradients.T, -vector)[0] @ gradients
-
-
-def upgrad(gradients):
-    """Each gradient is projected, then their mean is taken (Quinton and Rey, 2024)."""
-    return np.mean([nearest(one, gradients) for one in gradients], 0)
-
-
-def dualproj(gradients):
-    """The mean is projected (Lopez-Paz and Ranzato, 2017)."""
-    return nearest(gradients.mean(0), gradients)
-
-
-def aligned_mtl(gradients):
-    """All singular values of the gradients become the smallest (Senushkin et al., 2023, Eq. 14)."""
-    left, sizes, right = np.linalg.svd(gradients, full_matrices=False)
-    return sizes[-1] * (left @ right).mean(0)
-
-
-REFERENCES = {"upgrad": upgrad, "dualproj": dualproj, "aligned-mtl": aligned_mtl}
-
-
-@pytest.mark.parametrize(("name", "reference"), REFERENCES.items(), ids=REFERENCES)
-def test_steps_are_those_of_a_direct_computation(name, reference):
-    for gradients, losses, _ in problems(25, seed=3):
-        m = len(gradients)
-        weights = make(name, m).combine(gradients @ gradients.T, losses, range(m)).weights
-        # Weights have the sum m, those of the references 1.
-        found, expected = weights @ gradients / m, reference(gradients)
-        # The solvers' bound, on the step's length.
-        np.testing.assert_allclose(found, expected, atol=1e-5 * np.linalg.norm(expected))
 
 
 @pytest.mark.parametrize(
