@@ -21,11 +21,7 @@ import torch
 ROOT = Path(__file__).parents[1]
 NATIVE: dict[str, str] = {}
 AVX2 = {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
-OLDEST = {
-    "ATEN_CPU_CAPABILITY": "default",
-    "ONEDNN_MAX_CPU_ISA": "SSE41",
-    "MKL_CBWR": "COMPATIBLE",
-}
+OLDEST = {"ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "SSE41", "MKL_CBWR": "COMPATIBLE"}
 FILES = [
     str(file)
     for file in sorted((ROOT / "tests").rglob("test_*.py"))

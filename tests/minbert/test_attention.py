@@ -6,12 +6,7 @@ import pytest
 import torch
 from tolerances import assert_near, assert_near_in_norm
 
-from minbert.attention import (
-    AttentionLayout,
-    explicit_attention,
-    sdpa_attention,
-    varlen_attention,
-)
+from minbert.attention import AttentionLayout, explicit_attention, sdpa_attention, varlen_attention
 from minbert.batching import Batch
 from minbert.dropout import Dropout
 

@@ -58,11 +58,7 @@ def test_wordpiece_equals_transformers(folder, lower, single_file):
 
 @pytest.mark.parametrize(
     "settings",
-    [
-        {"do_lower_case": False},
-        {"strip_accents": False},
-        {"tokenize_chinese_chars": False},
-    ],
+    [{"do_lower_case": False}, {"strip_accents": False}, {"tokenize_chinese_chars": False}],
     ids=lambda settings: next(iter(settings)),
 )
 def test_settings_beside_tokenizer_json_count_as_in_transformers(folder, settings):

@@ -14,11 +14,7 @@ from multitask.regularizers import Smart
 
 pytestmark = pytest.mark.numeric
 
-BOTH = {
-    "mode": "single",
-    "tasks": (TwoLosses(),),
-    "batches_per_step": 1,
-}
+BOTH = {"mode": "single", "tasks": (TwoLosses(),), "batches_per_step": 1}
 LOSSES = ("two/cross_entropy", "two/contrastive")
 
 
@@ -179,25 +175,6 @@ def test_each_loss_of_a_task_is_an_objective(make_trainer, combiner, micro_batch
     assert len(result.objectives) == len(rows) == count
     weights = torch.from_numpy(result.combined.weights)
     assert_same(trainer, shared_gradient(trainer), weights @ torch.stack(rows))
-
-
-@pytest.mark.parametrize("weights", [[1.0, 1.0], [0.3, 2.0]])
-def test_gradients_of_parameters_or_representation_give_the_same_step(make_trainer, weights):
-    """With the same weights they take the same step; only what the combiner sees differs."""
-    found = {}
-    for gradients in ("parameters", "representation"):
-        trainer = make_trainer(
-            gradients, combiner="pcgrad", gradients=gradients, **BOTH, dropout=False
-        )
-        asked = fixed(trainer, lambda gram: weights)
-        result = trainer.gradient(drawn(trainer, "two"))
-        found[gradients] = shared_gradient(trainer), head_gradients(trainer)["two"], asked[0]
-        assert result.objectives == LOSSES
-    (one, head, seen), (other, same_head, seen_there) = found.values()
-    assert_same(trainer, other, one)
-    assert_same(trainer, same_head, head)
-    assert_near(seen[1], seen_there[1], step_terms(trainer))
-    assert not np.allclose(seen[0], seen_there[0])
 
 
 def test_the_gram_matrix_at_the_representation_is_that_of_the_embeddings_gradients(make_trainer):

@@ -74,10 +74,7 @@ def test_stored_runs_of_other_settings_are_refused_and_failures_do_not_stop(plac
 def test_settings_are_merged_method_by_method_and_a_rate_replaces_the_search():
     both = merged(
         {"optimizer": {"lr": 1, "weight_decay": 2}, "tasks": {"a": {"x": 1}}},
-        {
-            "optimizer": {"lr": 3},
-            "tasks": {"b": {}},
-        },
+        {"optimizer": {"lr": 3}, "tasks": {"b": {}}},
     )
     assert both == {"optimizer": {"lr": 3, "weight_decay": 2}, "tasks": {"b": {}}}
     assert [*rates(3e-5, 1.5e-4)] == ["3e-5", "1.5e-4"]

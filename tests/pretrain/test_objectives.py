@@ -8,24 +8,13 @@ import torch
 from scipy.stats import spearmanr
 
 from common.settings import hints_of, methods
-from losses import (
-    NPair,
-    SuperLoss,
-    simcse_loss,
-    supcon_loss,
-    super_loss,
-    triplet_loss,
-)
+from losses import NPair, SuperLoss, simcse_loss, supcon_loss, super_loss, triplet_loss
 from losses.objectives import PretrainObjective
 from multitask.config_tasks import build_tasks
 from multitask.loop.telemetry import read_steps
 from multitask.run import train
 from multitask.settings.config import RunConfig
-from pretrain.pretrain_tasks import (
-    class_projection,
-    neighbour_metrics,
-    similarity_metrics,
-)
+from pretrain.pretrain_tasks import class_projection, neighbour_metrics, similarity_metrics
 
 CLASSES = RunConfig(tasks=("sst",), objective="superloss")
 SETTINGS = {"contrast_temperature": 0.2, "margin": 0.3, "nli": "pairs.csv"}

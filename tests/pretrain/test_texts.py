@@ -162,15 +162,6 @@ def test_nli_files_give_triplets(write, name, content, expected):
     assert (groups[:, 1] == -1).all()
 
 
-def test_the_limit_draws_triplets(write):
-    rows = "".join(f"a{i},b{i},c{i}\n" for i in range(50))
-    file = write("sent0,sent1,hard_neg\n" + rows)
-    columns, _ = read_nli_triplets(file, 5)
-    assert len(columns[0]) == 5
-    assert columns == read_nli_triplets(file, 5)[0]
-    assert columns[0] != [f"a{i}" for i in range(5)]
-
-
 def test_triplets_are_grouped_by_shared_texts_after_cleaning(write):
     text = "A man.,Someone,No one\na man .,A person,Nothing\nB,A person,C\nD,E,someone\n"
     _, groups = read_nli_triplets(write("sent0,sent1,hard_neg\n" + text))

@@ -7,11 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy.special import softmax
 
-from tasks.calibration import (
-    TEMPERATURES,
-    fit_temperature,
-    temperature_scaled,
-)
+from tasks.calibration import TEMPERATURES, fit_temperature, temperature_scaled
 
 
 def logits(draw, count, classes):

@@ -6,13 +6,7 @@ import pytest
 from reports.submissions import check_predictions, read_value
 from tasks import build_task
 from tasks.kinds import classification, similarity
-from tasks.predictions import (
-    Scores,
-    UserError,
-    read_scores,
-    write_prediction_file,
-    write_scores,
-)
+from tasks.predictions import Scores, UserError, read_scores, write_prediction_file, write_scores
 
 EXPECTED = {
     "sst": b"id \t Predicted_Sentiment \nabc , 3 \nd\xc3\xa9 , 0 \n",

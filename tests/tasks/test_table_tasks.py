@@ -1,14 +1,13 @@
 """One file as several tasks: names and keys, one split by a hash, blanks."""
 
 import csv
-import json
 from pathlib import Path
 
 import pytest
 
 from common.errors import UserError
-from multitask import RunConfig, table_tasks, task
-from tasks.own_tasks import complete_task, parse_column
+from multitask import RunConfig, table_tasks
+from tasks.own_tasks import parse_column
 from tasks.splits import text_hash
 
 TICKETS = Path(__file__).parents[2] / "tasks" / "sample" / "own" / "tickets.csv"
@@ -54,22 +53,6 @@ def test_classes_that_differ_in_case_only_are_read_as_they_are(table, other, fou
         UserError, match=f"dev.csv, line 3: y: expected .*{other}.*, found '{found}'"
     ):
         own.build().read(HERE, "dev")
-
-
-def test_each_column_of_labels_is_a_task():
-    found = tickets()
-    assert [(one.name, one.type) for one in found] == [
-        ("topic", "classification"),
-        ("urgency", "classification"),
-        ("tags", "multi-label"),
-    ]
-    assert found[1].labels == ("low", "normal", "high")
-    assert found[2].mark == "|"
-    for own in found:
-        assert complete_task(json.loads(json.dumps(own.to_json()))) == own
-    config = RunConfig(tasks=[*found, "sst"])
-    assert [*config.tasks] == ["topic", "urgency", "tags", "sst"]
-    assert list(config.own_tasks) == ["topic", "urgency", "tags"]
 
 
 def test_columns_become_names_of_tasks():
@@ -119,29 +102,10 @@ def test_a_row_is_in_the_same_split_for_all_tasks_whatever_its_blanks():
                 assert side.setdefault(one, split) == split
             texts = task.read(HERE, split).texts[0]
             assert texts == [rows[int(one) - 1]["text"] for one in ids]
+    assert text_hash(["Text 1!"]) == text_hash(["text 1"])
     for row, split in side.items():
         number = text_hash([rows[int(row) - 1]["text"]]) % 10
         assert split == {8: "dev", 9: "test"}.get(number, "train")
-
-
-def test_a_text_is_in_the_same_split_of_every_file(table):
-    """In any case and punctuation, and whatever the other rows and the labels are."""
-    rows = [(f"Text {n}!", "ab"[n % 2]) for n in range(200)]
-    whole = table(("t", "y"), rows)
-    part = table(("x", "t", "z"), [(n, f"text {n}", "cd"[n % 2]) for n in range(150)], "p.csv")
-    found = {}
-    for file, label in ((whole, "y"), (part, "z")):
-        own = task("m", train=file, text="t", label=label).build()
-        found[file] = {
-            text.lower().rstrip("!"): split
-            for split in SPLITS
-            for text in own.read(HERE, split).texts[0]
-        }
-    assert found[whole] == found[whole] | found[part]
-    assert len(found[part]) == 150
-    shares = [list(found[whole].values()).count(split) for split in SPLITS]
-    assert 10 <= shares[1] <= 30
-    assert 10 <= shares[2] <= 30
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 from golden_files import golden_cases
-from plain import built_in
 
 from losses import contrastive_objectives
-from multitask.combiners import Combined, Combiner
+from multitask.combiners import Combined
 from multitask.combiners.nested import combine_tasks, pull_push_weights
 from tasks.objectives import ContrastiveEPO
 
@@ -112,15 +111,3 @@ def test_tasks_are_combined_as_mixtures_of_their_objectives():
     others = tuple(name.replace("push", "spread") for name in THREE)  # are added up
     found = combine_tasks(Fixed(2.0), balance, np.eye(3), np.ones(3), others, ["a"])
     np.testing.assert_allclose(found.weights, [2.0, 2.0, 2.0])
-
-
-@pytest.mark.parametrize("method", built_in(Combiner).values())
-def test_a_step_of_one_task_is_one_mixture(method):
-    draw = np.random.default_rng(1)
-    rows, losses = draw.normal(size=(3, 6)), draw.uniform(0.1, 2, size=3)
-    outer = method().for_run(1)
-    balance = balanced(0.3, 0.1, "contrastive")
-    found = combine_tasks(outer, balance, rows @ rows.T, losses, THREE, ["a"])
-    mixture = pull_push_weights(balance, rows @ rows.T, losses)
-    np.testing.assert_allclose(found.weights, mixture.weights)
-    assert found.status == mixture.status
