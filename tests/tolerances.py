@@ -12,8 +12,6 @@ relative errors of successive stages add up in the same manner, unless a stage m
 before it. A test of such a stage gives the factor as `scale`.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

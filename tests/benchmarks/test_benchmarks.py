@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from benchmarks import __main__, startup, timing, training
-from benchmarks.timing import figures, in_rounds
+from benchmarks.timing import figures
 from common.files import read_json
 
 
@@ -70,20 +70,6 @@ def test_startup():
     for commands in startup.COMMANDS.values():
         for command in commands:
             assert startup.seconds_of(command) > 0
-
-
-def test_sides_are_interleaved_and_the_first_round_warms_up():
-    order: list[str] = []
-
-    def side(name):
-        return lambda: order.append(name) or float(len(order))
-
-    found = in_rounds({name: side(name) for name in "abc"}, 9)
-    rounds = ["".join(order[begin : begin + 3]) for begin in range(0, 30, 3)]
-    assert all(sorted(several) == list("abc") for several in rounds)
-    assert len(set(rounds)) > 2, "no side always follows the same one"
-    for name in "abc":
-        assert found[name] == [place + 1 for place, one in enumerate(order) if one == name][1:]
 
 
 def test_ratios_are_speed_ups_over_the_peer():

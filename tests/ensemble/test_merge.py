@@ -1,6 +1,5 @@
 """Merging one task's models: votes and averages, greedy selection, the examples of the scores."""
 
-from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -137,33 +136,6 @@ def test_votes_have_the_golden_values(case):
     inputs = case["inputs"]
     found = majority_vote(inputs["predictions"], inputs.get("probabilities"))
     assert found.tolist() == case["expected"]["prediction"]
-
-
-def by_hand(votes, probabilities):
-    counted = Counter(votes)
-    most = max(counted.values())
-    tied = sorted(one for one, count in counted.items() if count == most)
-    if probabilities is None:
-        return tied[0]
-    summed = [sum(model[one] for model in probabilities) for one in tied]
-    return next(
-        one for one, value in zip(tied, summed, strict=True) if value >= max(summed) - 1e-12
-    )
-
-
-@pytest.mark.parametrize("models", range(1, 7))
-@pytest.mark.parametrize("with_probabilities", [False, True])
-def test_votes_equal_a_plain_loop(models, with_probabilities):
-    draw = np.random.default_rng(models)
-    votes = draw.integers(5, size=(models, 200))
-    probabilities = (
-        draw.dirichlet(np.ones(5), size=(models, 200)).round(1) if with_probabilities else None
-    )
-    found = majority_vote(votes, probabilities)
-    for row in range(200):
-        mine = None if probabilities is None else probabilities[:, row].tolist()
-        assert found[row] == by_hand(votes[:, row].tolist(), mine)
-    assert majority_vote(np.zeros((models, 0))).tolist() == []
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,6 @@ pytestmark = pytest.mark.numeric
 NAMES = {"algorithm1": "alg1", "equation8": "eq8"}
 HARD = {
     "none": {},
-    "top_k": {"top_k": 2},
-    "threshold": {"threshold": 0.2},
-    "top_fraction": {"top_fraction": 0.4},
     "few positives": {"positives": 1},
     "few negatives": {"negatives": 3},
     "few of both, and hard": {"positives": 2, "negatives": 3, "top_k": 2},
@@ -41,7 +38,7 @@ def test_values_are_the_golden_ones(case, variant):
     assert found.item() == pytest.approx(case["expected"][NAMES[variant]], rel=1e-9, abs=1e-10)
 
 
-def by_loops(x, y, temperature, variant, top_k=None, threshold=None, top_fraction=None, **most):
+def by_loops(x, y, temperature, variant, top_k=None, **most):
     classes = {}
     for i in range(len(x)):
         cosines = [float(x[i] @ row) for row in x]
@@ -60,10 +57,6 @@ def by_loops(x, y, temperature, variant, top_k=None, threshold=None, top_fractio
         nearest = sorted(negatives, key=lambda j: (-cosines[j], j))
         if top_k is not None:
             negatives = nearest[:top_k]
-        if threshold is not None:
-            negatives = [j for j in negatives if cosines[j] >= threshold] or nearest[:1]
-        if top_fraction is not None:
-            negatives = nearest[: max(1, math.ceil(top_fraction * len(negatives) - 1e-9))]
         term = 0.0
         if negatives:
             near, far = (

@@ -1,7 +1,5 @@
 """Losses and PCGrad in the plain way, to compare with: one pass with its graph; D dimensions."""
 
-from __future__ import annotations
-
 import numpy as np
 from tolerances import gradient_terms
 

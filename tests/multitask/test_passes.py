@@ -1,7 +1,5 @@
 """Losses over a batch: the same gradient in any pieces, of which none keeps its graph."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -9,10 +7,7 @@ import torch.nn.functional as F
 from plain import step_terms
 from tolerances import assert_near, assert_near_in_norm
 
-from losses import simcse_loss
-from multitask.loop.step import StepGradient
 from multitask.passes import seed_step
-from tasks.kinds import Kind
 
 pytestmark = pytest.mark.numeric
 
@@ -34,16 +29,10 @@ def encoder_gradient(model):
     )
 
 
-def use_whole_batches(trainer, micro_batch=None):
-    """Make the trainer's only task, of pairs, one whose loss compares the examples of a batch."""
-    (name,) = trainer.tasks
-    task = trainer.tasks[name]
-    kind = Kind(lambda outputs, targets: simcse_loss(*outputs, TEMPERATURE), None, None, None, "")
-    trainer.model.heads[name] = torch.nn.Module()
-    trainer.model.heads[name].forward = lambda u, v: (u, v)
-    tasks = {name: replace(task, kind=kind, compares_examples=True)}
-    config = replace(trainer.config, micro_batch=micro_batch)
-    trainer.gradient = StepGradient(trainer.model, tasks, trainer.splits, config, trainer.processes)
+def pairs(make_trainer, name="run", dropout=False, **changes):
+    """A trainer whose loss compares the pairs of a batch."""
+    settings = {"objective": "pairs", "tasks": ("sts",), "combiner": "sum"}
+    return make_trainer(name, sampling="round-robin", dropout=dropout, **settings, **changes)
 
 
 @pytest.mark.parametrize("micro_batch", [1, 3, 8])
@@ -51,9 +40,8 @@ def test_a_loss_over_the_batch_has_the_same_gradient_in_any_pieces(make_trainer,
     """In-batch negatives: the loss does not decompose, yet no more than a piece keeps its graph."""
     found = {}
     for size in (None, micro_batch):
-        trainer = make_trainer(f"{size}", only="sts", dropout=False)
-        use_whole_batches(trainer, size)
-        result = trainer.gradient({"sts": [np.arange(10)]})
+        trainer = pairs(make_trainer, f"{size}", micro_batch=size)
+        result = trainer.gradient({"pairs": [np.arange(10)]})
         found[size] = encoder_gradient(trainer.model), result.losses
     (one, loss), (other, same_loss) = found.values()
     terms, scale = step_terms(trainer), magnified(trainer)
@@ -62,13 +50,12 @@ def test_a_loss_over_the_batch_has_the_same_gradient_in_any_pieces(make_trainer,
 
 
 def test_an_in_batch_loss_is_computed_per_batch(make_trainer):
-    trainer = make_trainer(only="sts", dropout=False)
-    use_whole_batches(trainer)
+    trainer = pairs(make_trainer)
     rows = [np.arange(6), np.arange(6, 8)]
 
     def loss(*batches):
         trainer.model.zero_grad(set_to_none=True)
-        return trainer.gradient({"sts": list(batches)}).losses[0]
+        return trainer.gradient({"pairs": list(batches)}).losses[0]
 
     each, both = [loss(several) for several in rows], loss(*rows)
     total = each[0] + each[1]
@@ -77,18 +64,17 @@ def test_an_in_batch_loss_is_computed_per_batch(make_trainer):
 
 def test_dropout_is_replayed_in_the_second_forward_pass(make_trainer):
     """With the same masks the gradient is that of the losses; with others it would be near it."""
-    trainer = make_trainer(only="sts")
-    use_whole_batches(trainer, 4)
+    trainer = pairs(make_trainer, dropout=True, micro_batch=4)
     trainer.model.train()
-    trainer.gradient({"sts": [np.arange(12)]})
+    trainer.gradient({"pairs": [np.arange(12)]})
     cached = encoder_gradient(trainer.model)
     trainer.model.zero_grad(set_to_none=True)
     seed_step(trainer.config.seed, 0, 0)
-    split, parts = trainer.splits["sts"]["train"], []
-    for begin in range(0, 12, 4):
-        batch = split.batch(np.arange(begin, begin + 4))
-        parts.append(trainer.model.embed(batch))
-    simcse_loss(*(torch.cat(side) for side in zip(*parts, strict=True)), TEMPERATURE).backward()
+    split = trainer.splits["pairs"]["train"]
+    parts = [trainer.model.embed(split.batch(np.arange(n, n + 4))) for n in range(0, 12, 4)]
+    texts = tuple(torch.cat(side) for side in zip(*parts, strict=True))
+    targets = split.targets(np.arange(12), texts[0].device)
+    trainer.tasks["pairs"].compute_losses(texts, texts, targets)["pairs"].backward()
     plain = encoder_gradient(trainer.model)
     assert_near_in_norm(cached, plain, step_terms(trainer), magnified(trainer))
 

@@ -1,7 +1,5 @@
 """A run that is stopped at any step and goes on is the run that was never stopped, bit for bit."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

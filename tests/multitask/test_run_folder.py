@@ -8,7 +8,7 @@ from common.errors import RunError, SettingsError
 from common.files import STATE, write_json
 from multitask.regularizers import Smart
 from multitask.run_folder import begin, check_inputs_stay, file_digests, holds, locked
-from multitask.runs import Run, default_folder
+from multitask.runs import Run
 from multitask.settings.config import RunConfig
 
 DATA = {"sts train": "1", "sts dev": "2"}
@@ -23,15 +23,6 @@ def prepare(folder, config=CONFIG, resume=False, overwrite=False):
             return True
         begin(run, config.to_json(), DATA)
         return False
-
-
-def test_the_folders_name_is_that_of_the_run_and_changes_with_any_setting():
-    names = {
-        str(default_folder(config))
-        for config in (CONFIG, replace(CONFIG, optimizer={"lr": 1e-3}), replace(CONFIG, seed=5))
-    }
-    assert len(names) == 3
-    assert all(name.startswith("runs/single-sts-minilm-seed") for name in names)
 
 
 def test_a_configuration_is_restored_from_its_file_and_others_are_refused(tmp_path):

@@ -26,20 +26,6 @@ def summarised(trainer):
     return summary(read_steps(trainer.telemetry.file))
 
 
-def test_combiner_statuses_and_conflicts_are_counted(make_trainer):
-    trainer = make_trainer(steps_per_epoch=6)
-    trainer.train_epoch(1)
-    found = summarised(trainer)
-    statuses = found["combiner_steps"]
-    assert set(statuses) <= {"projected", "no conflict", "one objective"}
-    assert sum(statuses.values()) == trainer.progress.step == 6
-    several = sum(len(set(step)) > 1 for step in trainer.plan.steps(1))
-    assert statuses.get("one objective", 0) == 6 - several
-    pairs = [{min(p), max(p)} for p in ((0, 1), (0, 2), (1, 2))]
-    met = sum(pair <= set(step.tolist()) for step in trainer.plan.steps(1) for pair in pairs)
-    assert sum(pair["steps"] for pair in found["conflicts"].values()) == met
-
-
 class Halves(Combiner, name="halves"):
     """Half of the gradient of every objective."""
 

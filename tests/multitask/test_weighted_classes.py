@@ -35,17 +35,16 @@ def test_losses_count_the_training_examples_that_a_limit_leaves(capsys):
     tasks, _, splits = assemble(config)
     printed, plain = capsys.readouterr().out, build_tasks(config)
     assert tasks["tags"].losses == {}  # several labels have no weights
-    for name, found in [("topic", tasks["topic"])]:
-        train = splits[name]["train"].examples.targets
-        assert len(train) == 30
-        head = plain[name].build_head(8).eval()
-        logits = head(torch.randn(7, 8)).detach().double()
-        targets = torch.from_numpy(train[:7])
-        assert found.objectives == plain[name].objectives == (name,)
-        loss = found.compute_losses(logits, (), targets)[name]
-        assert loss.item() == pytest.approx(expected_loss(logits, targets, train), rel=1e-9)
-        # A teacher, predictions and metrics use the kind, whose loss is the plain one.
-        assert found.kind.loss(logits, targets) == plain[name].kind.loss(logits, targets)
+    train = splits["topic"]["train"].examples.targets
+    assert len(train) == 30
+    head = plain["topic"].build_head(8).eval()
+    logits = head(torch.randn(7, 8)).detach().double()
+    targets = torch.from_numpy(train[:7])
+    assert tasks["topic"].objectives == plain["topic"].objectives == ("topic",)
+    loss = tasks["topic"].compute_losses(logits, (), targets)["topic"]
+    assert loss.item() == pytest.approx(expected_loss(logits, targets, train), rel=1e-9)
+    # A teacher, predictions and metrics use the kind, whose loss is the plain one.
+    assert tasks["topic"].kind.loss(logits, targets) == plain["topic"].kind.loss(logits, targets)
     assert "topic: weights of classes: " in printed
 
 

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import spearmanr
+from sklearn.model_selection import LeaveOneOut, cross_val_predict
+from sklearn.neighbors import KNeighborsClassifier
 
 from common.settings import hints_of, methods
 from losses import NPair, SuperLoss, simcse_loss, supcon_loss, super_loss, triplet_loss
@@ -141,16 +143,12 @@ def test_metrics_of_embeddings_equal_plain_loops():
     assert "alignment" not in similarity_metrics(np.concatenate([u, v], 1), np.zeros(6, np.float32))
 
 
-def test_neighbours_vote_by_plain_loops():
+def test_neighbours_vote_as_in_scikit_learn():
     random = np.random.default_rng(0)
     vectors = random.standard_normal((30, 5)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     classes = random.integers(0, 3, 30)
-    right = 0
-    for row in range(30):
-        others = sorted(
-            (j for j in range(30) if j != row), key=lambda j: -vectors[row] @ vectors[j]
-        )
-        votes = np.bincount(classes[others[:10]], minlength=3)
-        right += votes.argmax() == classes[row]
-    assert neighbour_metrics(vectors, classes)["knn_accuracy"] == pytest.approx(right / 30)
+    peer = KNeighborsClassifier(10, algorithm="brute")  # of unit vectors: the largest cosines
+    found = cross_val_predict(peer, vectors, classes, cv=LeaveOneOut())
+    expected = pytest.approx(np.mean(found == classes))
+    assert neighbour_metrics(vectors, classes)["knn_accuracy"] == expected

@@ -7,7 +7,6 @@ from multitask.config_tasks import build_tasks
 from multitask.settings.config import RunConfig
 from pretrain.pretrain_tasks import distinct_texts, overlap_lines
 from pretrain.texts import (
-    connected_groups,
     file_texts,
     positive_pairs,
     read_nli_triplets,
@@ -66,11 +65,6 @@ def test_positive_pairs_are_those_with_the_same_meaning_by_their_labels():
         rows = [i for i, target in enumerate(examples.targets) if target >= at_least]
         expected += [(examples.texts[0][i], examples.texts[1][i]) for i in rows]
     assert list(zip(left, right, strict=True)) == expected
-
-
-def test_pairs_are_grouped_by_shared_texts_also_through_others():
-    chained = connected_groups(["a", "c", "x", "d"], ["b", "b", "y", "c"])
-    assert chained[0] == chained[1] == chained[3] != chained[2]
 
 
 def test_overlap_ignores_case_and_punctuation(write):

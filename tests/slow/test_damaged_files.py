@@ -1,7 +1,5 @@
 """Damaged files of each reader: they are read, or refused in one line that names them."""
 
-from __future__ import annotations
-
 import io
 import json
 

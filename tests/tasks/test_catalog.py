@@ -4,13 +4,9 @@ import csv
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
-from sklearn.metrics import matthews_corrcoef
 
-from minbert.bi_encoder import BiEncoder
 from tasks.built_in import DATA_SETS, TABLE, build_task
-from tasks.data import tokenized
 from tasks.tables import DataError
 
 SPLITS = ("train", "dev", "test")
@@ -132,28 +128,6 @@ def test_invalid_files_are_refused_with_the_line(tmp_path, name, content, expect
         file.write_text(content)
     with pytest.raises(DataError, match=expected):
         task.read(tmp_path, "train" if name != "msac" or "awful" in content else "dev")
-
-
-def test_a_pair_is_two_sequences_or_one(glue):
-    tokenizer = BiEncoder.from_pretrained("tiny").tokenizer
-    two, one = (
-        tokenized(task, task.read(glue, "dev"), tokenizer)
-        for task in (build_task("mrpc"), build_task("mrpc", pair="joint"))
-    )
-    assert (len(two.tokens), len(one.tokens)) == (2, 1)
-    # [CLS] a [SEP] b [SEP]: one [CLS] less than two sequences
-    expected = sum(tokens.lengths for tokens in two.tokens) - 1
-    np.testing.assert_array_equal(one.lengths, expected)
-    assert one.batch(np.array([0])).segments.tolist()[-1] == 1
-
-
-def test_metrics_of_two_and_of_more_classes():
-    predictions, targets = np.random.default_rng(0).integers(2, size=(2, 50))
-    found = build_task("cola").kind.metrics(predictions, targets)
-    assert found["matthews"] == pytest.approx(matthews_corrcoef(targets, predictions))
-    assert list(found) == ["accuracy", "f1", "matthews"]
-    assert "macro_f1" in build_task("trec").kind.metrics(predictions, targets)
-    assert build_task("cola").kind.metrics(np.zeros(50), targets)["matthews"] == 0
 
 
 @pytest.mark.parametrize("name", REVIEWS)
