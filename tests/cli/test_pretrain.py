@@ -40,17 +40,6 @@ def test_simcse_reads_distinct_sentences_of_a_file(run_ok, error_line, tmp_path)
     assert "expected a run of tasks, found one of mode pretrain" in line
 
 
-def test_defaults_are_those_of_simcse_and_its_runs_start_others(run_ok, tmp_path):
-    folder = tmp_path / "run"
-    run_ok(*PRETRAIN, "--objective", "simcse", "--limit", "20", "--output", folder)
-    stored = config(folder)
-    assert (stored["batch_size"], stored["epochs"]) == (64, 1)
-    assert stored["optimizer"]["lr"] == 3e-5
-    tuned = ("--mode", "single", "--task", "sst", "--init", folder, "--epochs", "1", *SHORT)
-    result = run_ok(*tuned, "--output", tmp_path / "after")
-    assert f"starts with the encoder of {folder} and new heads" in result.stdout
-
-
 def test_runs_on_classes_are_probed_fine_tuned_and_compared(run_ok, tmp_path):
     folder, probe, tuned = (tmp_path / name for name in ("run", "probe", "tuned"))
     (tmp_path / "run.yaml").write_text(

@@ -84,9 +84,7 @@ def test_metrics_follow_from_the_prediction_files(main_run):
     assert dev["overall"] == pytest.approx(np.mean([*figures[:2], (figures[2] + 1) / 2]))
 
 
-def test_the_best_epoch_is_stored_printed_and_drawn(main_run):
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
+def test_the_best_epoch_is_stored_and_printed(main_run):
     folder, printed = main_run
     stored = metrics(folder)
     best = max(stored["history"], key=lambda epoch: epoch["selection_score"])
@@ -108,14 +106,6 @@ def test_the_best_epoch_is_stored_printed_and_drawn(main_run):
     commonest = max(Counter(row["sentiment"] for row in table("ids-sst", "dev")).values())
     (line,) = re.findall(r"^sst +accuracy .*", printed, re.MULTILINE)
     assert line.split()[2:] == [f"{dev['sst']['accuracy']:.4f}", f"{commonest / 300:.4f}"]
-    events = EventAccumulator(str(folder / "tensorboard")).Reload()
-    tags = set(events.Tags()["scalars"])
-    assert {"dev/sst/accuracy", "dev/qqp/f1", "dev/sts/pearson"} <= tags
-    assert any(tag.startswith("train/losses/") for tag in tags)
-    drawn = [event.value for event in events.Scalars("dev/selection_score")]
-    np.testing.assert_allclose(
-        drawn, [one["selection_score"] for one in stored["history"]], rtol=1e-6
-    )
 
 
 @pytest.mark.parametrize(

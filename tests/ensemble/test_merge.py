@@ -122,15 +122,6 @@ def test_greedy_selection_takes_the_best_model_in_each_round(scored_pool):
         assert chosen[size - 1] == int(np.argmax(values))
 
 
-@pytest.mark.parametrize("count", [0, 1, 7, 1000])
-def test_half_of_the_examples_is_drawn_in_any_order(count):
-    ids = np.array([f"x{i}" for i in range(count)], dtype=np.str_)
-    half = first_half(ids, seed=3)
-    assert half.sum() == (count + 1) // 2
-    order = np.random.default_rng(0).permutation(count)
-    np.testing.assert_array_equal(first_half(ids[order], seed=3), half[order])
-
-
 @golden_cases("ensemble_vote")
 def test_votes_have_the_golden_values(case):
     inputs = case["inputs"]

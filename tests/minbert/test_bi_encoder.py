@@ -1,6 +1,5 @@
 """Embeddings: those of sentence-transformers, which opens saved folders; windows, threads."""
 
-import threading
 import warnings
 
 import numpy as np
@@ -14,7 +13,6 @@ from common.errors import EncoderError, Notice
 from minbert import BiEncoder, bi_encoder
 from minbert.pooling import POOLINGS
 from minbert.sources import find_folder
-from minbert.threads import in_threads
 
 # One of TEXTS is longer than the limit.
 pytestmark = pytest.mark.filterwarnings("ignore::common.errors.Notice")
@@ -182,18 +180,6 @@ def two_cores():
     torch.set_num_threads(2)
     yield
     torch.set_num_threads(before)
-
-
-def test_results_are_in_order_and_threads_have_one_core(two_cores):
-    def run(item):
-        return item, torch.get_num_threads(), threading.get_ident()
-
-    found = list(in_threads(run, range(50), 2))
-    assert [item for item, _, _ in found] == list(range(50))
-    assert {cores for _, cores, _ in found} == {1}
-    assert threading.get_ident() not in {thread for _, _, thread in found}
-    assert list(in_threads(run, [7], 2)) == [(7, 2, threading.get_ident())]
-    assert list(in_threads(run, [7, 8], 1))[1] == (8, 2, threading.get_ident())
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from five_steps import KINDS
@@ -17,7 +16,7 @@ from cli import main
 from common.errors import UserError
 from common.files import read_state
 from minbert import BiEncoder
-from multitask.distributed import Processes, connected_processes
+from multitask.distributed import connected_processes
 from multitask.runs import Run
 
 ROOT = Path(__file__).parents[2]
@@ -162,10 +161,3 @@ def test_a_process_without_the_variables_of_torchrun_is_refused(monkeypatch):
     monkeypatch.delenv("RANK", raising=False)
     with pytest.raises(UserError, match=r"start several processes with torchrun: .*RANK"):
         connected_processes()
-
-
-def test_shares_contain_every_row_once():
-    for count in (1, 2, 3):
-        for size in (1, 2, 7):
-            shares = [Processes(rank, count).share(np.arange(size)) for rank in range(count)]
-            assert sorted(np.concatenate(shares)) == list(range(size))

@@ -141,9 +141,3 @@ def test_invalid_input_is_refused_in_one_line(texts, labels, expected):
 def test_weights_of_examples_are_refused_with_what_there_is():
     with pytest.raises(TypeError, match=r"found sample_weight, too; settings=.'class_weights'"):
         SentenceClassifier(**SMALL).fit(TEXTS, LABELS, sample_weight=np.ones(40))
-
-
-def test_wrong_settings_are_refused():
-    for wrong in ({"epochs": 0}, {"settings": {"epoch": 3}}):
-        with pytest.raises(ValueError, match="epoch"):
-            SentenceClassifier(**SMALL | wrong).fit(["a", "b"], ["x", "y"])

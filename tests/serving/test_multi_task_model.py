@@ -41,19 +41,6 @@ def test_pairs_are_predicted_by_all_heads(model):
     assert_near(alone["sst"].probabilities, found["sst"].probabilities, model_terms(model))
 
 
-def test_each_distinct_text_is_encoded_once(model, monkeypatch):
-    seen = []
-    encode = model.model.bi_encoder.encode_window
-
-    def counted(tokens, *more, **settings):
-        seen.append(len(tokens))
-        return encode(tokens, *more, **settings)
-
-    monkeypatch.setattr(model.model.bi_encoder, "encode_window", counted)
-    model.predict([("A cat.", "a dog"), ("a cat.", "A dog"), ("A dog", "a cat.")], ["sst", "qqp"])
-    assert seen == [2]
-
-
 def test_a_prediction_has_the_label_and_its_number_and_the_index_is_called_so(tmp_path):
     rows, nothing = [f"text {n}" for n in range(40)], np.zeros(2, bool)
     for labels, values in (([1, 2, 3, 4], [2, 4]), (["no", "so", "up", "yes"], ["so", "yes"])):
