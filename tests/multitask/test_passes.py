@@ -31,7 +31,7 @@ def encoder_gradient(model):
 
 def pairs(make_trainer, name="run", dropout=False, **changes):
     """A trainer whose loss compares the pairs of a batch."""
-    settings = {"objective": "pairs", "tasks": ("sts",), "combiner": "sum"}
+    settings = {"mode": "pretrain", "objective": "pairs", "tasks": ("sts",), "combiner": "sum"}
     return make_trainer(name, sampling="round-robin", dropout=dropout, **settings, **changes)
 
 

@@ -62,7 +62,7 @@ def test_a_row_is_run_with_what_it_needs_and_nothing_is_run_twice(place, monkeyp
     kept = {path.parent.name for path in place.runs.glob("*/best")}
     assert kept == {"simcse-seed1"}
 
-    monkeypatch.setattr(runs, "complete", lambda *args: pytest.fail("trained again"))
+    monkeypatch.setattr(runs, "train", lambda *args: pytest.fail("trained again"))
     assert run_cells(PAPER, cells(PAPER, None, 1), place) == []
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import resource
 import shutil
 
 import numpy as np
