@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import yaml
 
 from cli.flags import LAYOUT, SEVERAL, USE, Parser, path, typed
 from common.entry_point import program
@@ -106,11 +107,18 @@ def default_tasks(mode: str, given: Mapping[str, Any]) -> Sequence[str]:
 
 
 def read_settings(file: Path) -> dict[str, Any]:
-    """Return the settings in a .json or .yaml file; raise RunError for other content."""
+    """Return the settings in a .json or .yaml file; raise RunError for other content.
+
+    Aliases and tags of YAML are refused: a short file with aliases can stand for an endless one.
+    """
     kind = msgspec.yaml if file.suffix in (".yaml", ".yml") else msgspec.json
     try:
-        return kind.decode(file.read_bytes(), type=dict[str, Any])
-    except (OSError, ValueError) as error:
+        content = file.read_bytes()
+        for event in yaml.parse(content, yaml.CSafeLoader) if kind is msgspec.yaml else ():
+            if isinstance(event, yaml.AliasEvent) or getattr(event, "tag", None):
+                raise ValueError(f"an alias or a tag in line {event.start_mark.line + 1}")
+        return kind.decode(content, type=dict[str, Any])
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise RunError(f"{file}: expected settings, found: {error}") from error
 
 

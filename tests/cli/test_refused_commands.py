@@ -49,6 +49,8 @@ def test_a_wrong_command_is_refused(command, expected, error_line, cwd):
         ("seed: 2026-13-45", 1, "month must be in 1..12"),
         ("tasks: [sst", 1, "a.yaml: expected settings, found: while parsing"),
         ("- sst", 1, "expected settings, found: Expected `object`, got `array`"),
+        ('epochs: !!int ""', 1, "an alias or a tag in line 1"),
+        ("tasks: &a\n  sst: *a", 1, "an alias or a tag in line 2"),
         (None, 1, "a.yaml: expected settings, found: [Errno 2] No such file"),
     ],
 )

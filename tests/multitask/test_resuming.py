@@ -29,6 +29,7 @@ OWN = {
 
 JOINT = {"name": "sts", "pair": "joint"}
 PRETRAINING = {
+    "mode": "pretrain",
     "objective": "simcse",
     "tasks": ("sst",),
     "combiner": "sum",
