@@ -46,9 +46,8 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     rows, lines, status = [], [] if own else [f"examples found in {folder}"], 0
     for task in [one.build() for one in own.values()] or map(build_task, TASK_NAMES):
         try:
-            found = {
-                split: task.read(folder, split) for split in existing_files(task.source, folder)
-            }
+            here = existing_files(task.source, folder)
+            found = {split: task.read(folder, split) for split in here}
             about = [*own[task.name].lines(), *reading_notices(task, folder, found)] if own else []
             about += doubts(task, found) if own else []
         except UserError as error:
