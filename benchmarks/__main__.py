@@ -8,9 +8,9 @@ from transformers.utils import logging
 
 from benchmarks import encode, startup, training
 from common.entry_point import start
-from common.environment import environment
 from common.files import write_json
 from minbert.config import PRECISIONS
+from minbert.device import environment
 from reports.tables import text_table
 
 BENCHMARKS = {

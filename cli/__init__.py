@@ -8,8 +8,7 @@ from typing import Any
 from cli.flags import ALL, USE, Parser
 from common import __version__
 from common.entry_point import run_and_report, start
-from common.errors import SettingsError
-from common.text import all_names, suggestion
+from common.errors import SettingsError, all_names, suggestion
 from multitask.settings.methods import load_methods
 from multitask.settings.run_settings import TRAINING_MODES
 

@@ -10,7 +10,7 @@ from zlib import crc32
 
 from cli.flags import SEVERAL, Parser, path
 from cli.training import add_output
-from common.text import counted
+from common.errors import counted
 from ensemble.merge import METHODS
 from multitask.settings.config import RunConfig
 

@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 
 from cli.flags import SEVERAL, Parser, check_output_file, path
-from common.errors import one_line
-from common.text import counted
+from common.errors import counted, one_line
 from multitask.runs import Run
 from reports.submissions import check_folder, pack, score_table
 from tasks import CS224N, SAMPLE, data_folder

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from common.entry_point import print_line, program
-from common.errors import SettingsError, UserError
+from common.errors import SettingsError, UserError, suggestion
 from common.progress import is_main_process
 from common.settings import choices_of, convert, default_of, methods, scalars, takes
-from common.text import suggestion
 from multitask.settings.from_flags import RUN, Place, places
 from multitask.settings.methods import ROLES
 

@@ -14,8 +14,7 @@ import time
 from pathlib import Path
 
 from cli.flags import LAYOUT, SEVERAL, Parser, add_run, check_output_file, path
-from common.errors import UserError
-from common.text import all_names, counted
+from common.errors import UserError, all_names, counted
 from multitask.settings.config import RunConfig
 from tasks.csv_files import Layout
 from tasks.own_tasks import layout_keys

@@ -8,9 +8,8 @@ import argparse
 from pathlib import Path
 
 from cli.flags import SEVERAL, Parser, path, typed
-from common.errors import SettingsError, UserError
+from common.errors import SettingsError, UserError, counted
 from common.settings import Count, Positive
-from common.text import counted
 from minbert.config import PRECISIONS
 from multitask.settings.run_settings import Limit
 from papers import PAGES, PAPERS

@@ -13,7 +13,7 @@ def add_flags(parser: Parser) -> None:
 
 def main(args: argparse.Namespace, parser: Parser) -> int:
     from common.errors import UserError, one_line
-    from common.files import is_run
+    from minbert.checksums import is_run
     from multitask.runs import Run
     from reports.run_tables import runs_table
 

@@ -9,8 +9,7 @@ from textwrap import shorten
 
 from cli.flags import Parser
 from cli.training import add_table, table_of
-from common.errors import UserError, one_line
-from common.text import counted
+from common.errors import UserError, counted, one_line
 from tasks import SAMPLE, TASK_NAMES, build_task, data_folder
 from tasks.csv_files import Layout
 from tasks.own_task import FILES, files_in

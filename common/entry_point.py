@@ -46,28 +46,26 @@ def run_and_report(work: Callable[[], int | None]) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 141
         except BaseException as error:
-            line, status = line_and_status(error)
+            line = line_of(error)
             if not line:
                 raise
             # The main process has the UserError of any other one.
             if is_main_process() or not isinstance(error, UserError | KeyboardInterrupt):
                 print_line(line)
-            return status
+            return 130 if isinstance(error, KeyboardInterrupt) else getattr(error, "status", 1)
 
 
-def line_and_status(error: BaseException) -> tuple[str, int]:
-    """Return what users read of an error, and the exit status; nothing if they cannot fix it."""
-    if isinstance(error, UserError):
-        return str(error), error.status
+def line_of(error: BaseException) -> str:
+    """Return what users read of an error; nothing if they cannot fix it."""
     if isinstance(error, KeyboardInterrupt):
-        return "; ".join(["interrupted", *map(str, error.args)]), 130
+        return "; ".join(["interrupted", *map(str, error.args)])
     if isinstance(error, ModuleNotFoundError):
-        return f"{error.name} is missing: pip install {error.name}", 1
+        return f"{error.name} is missing: pip install {error.name}"
     if isinstance(error, MemoryError) or any(sign in str(error) for sign in OUT_OF_MEMORY):
-        return "out of memory: use a smaller --encoder, --micro-batch or --batch-size", 1
+        return "out of memory: use a smaller --encoder, --micro-batch or --batch-size"
     if isinstance(error, OSError) and error.filename:
-        return f"{error.filename}: {error.strerror}", 1
-    return (str(error), 1) if isinstance(error, OSError | SafetensorError) else ("", 1)
+        return f"{error.filename}: {error.strerror}"
+    return str(error) if isinstance(error, UserError | OSError | SafetensorError) else ""
 
 
 def print_line(text: str) -> None:

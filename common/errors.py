@@ -1,5 +1,7 @@
-"""Errors that users can fix, each with a message of one line, and notices."""
+"""Errors that users can fix, each with a message of one line, notices, and words of messages."""
 
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from unicodedata import category
 
 UNSAFE = ("Cc", "Cs", "Cn", "Zl", "Zp")
@@ -45,3 +47,25 @@ def escape_unsafe(text: str) -> str:
     They are control, surrogate, unassigned and direction characters, and no joiners.
     """
     return "".join(repr(c)[1:-1] if category(c) in UNSAFE or c in TURNS else c for c in text)
+
+
+def first_names(names: Sequence[str], most: int = 5) -> str:
+    """Return names in one line, only the first ones of many: `a, b and 3 more`."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def counted(count: int, noun: str) -> str:
+    """Return `0 steps`, `1 step` or `1,000 steps`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def all_names(names: Sequence[str], last: str = "and") -> str:
+    """Return `a`, `a and b` or `a, b and c`."""
+    return f" {last} ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def suggestion(value: object, names: Iterable[str]) -> str:
+    """Return the end of a message with the most similar name; empty if none is similar."""
+    near = get_close_matches(str(value), [*names], 1, 0.7)
+    return f"; did you mean {near[0]}?" if near else ""

@@ -1,6 +1,5 @@
-"""Files: written whole or not at all, JSON, checksums, and locks between processes."""
+"""Files: written whole or not at all, checksums, and JSON."""
 
-import fcntl
 import hashlib
 import json
 import os
@@ -11,15 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import EncoderError, UserError
-
-STATE = "state.json"  # of a complete checkpoint: what it is, and the checksums of its files
-EXPORTED = "run.json"  # the settings of an exported run, whose config.json is the encoder's
-HEADS = "heads.safetensors"  # of a checkpoint or an export
-
-
-def is_run(config: Mapping[str, Any]) -> bool:
-    """Return whether the content of a config.json is the settings of a run, not an encoder's."""
-    return {"mode", "tasks"} <= config.keys()
 
 
 @contextmanager
@@ -63,11 +53,6 @@ def digest(file: Path) -> str:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
-def digest_of_json(content: Any) -> str:
-    """Return the SHA-256 of a value as JSON."""
-    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
-
-
 def read_json(file: Path, error_class: type[UserError] = EncoderError) -> dict[str, Any]:
     """Read the JSON object in a file; raise `error_class` with one line for anything else."""
     try:
@@ -87,38 +72,3 @@ def read_json_if_any(file: Path, error_class: type[UserError] = EncoderError) ->
 def write_json(file: Path, content: Mapping[str, Any]) -> None:
     """Write a JSON object atomically."""
     atomic_write_text(file, json.dumps(content, indent=2) + "\n")
-
-
-def complete_folder(folder: Path, state: Mapping[str, Any]) -> None:
-    """Write `state` and the checksums of the files in a folder, which make it complete."""
-    files = [one for one in sorted(folder.rglob("*")) if one.is_file()]
-    digests = {str(one.relative_to(folder)): digest(one) for one in files}
-    content = {"files": digests, "state": state}
-    write_json(folder / STATE, {**content, "sha256": digest_of_json(content)})
-
-
-def read_state(folder: Path, error_class: type[UserError] = EncoderError) -> dict[str, Any]:
-    """Return the state of a complete folder; raise `error_class` if one of its files changed."""
-    content = read_json(folder / STATE, error_class)
-    own = content.pop("sha256", None) == digest_of_json(content)
-    for name, checksum in content["files"].items() if own else [(STATE, "")]:
-        if not own or not (folder / name).is_file() or digest(folder / name) != checksum:
-            line = "damaged or missing; restore it, or train or export again"
-            raise error_class(f"{folder / name}: {line}")
-    state: dict[str, Any] = content["state"]
-    return state
-
-
-@contextmanager
-def file_lock(file: Path, wait: bool = True) -> Iterator[bool]:
-    """Hold the lock FILE.lock and yield True; without `wait`, yield False if another holds it.
-
-    The lock ends with the process at the latest.
-    """
-    with file.with_name(f"{file.name}.lock").open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError:
-            yield False
-        else:
-            yield True

@@ -14,9 +14,7 @@ def bar(what: str, unit: str, total: int | None, passing: bool = False) -> Any:
 
     terminal = sys.stderr.isatty()
     hidden = total is None or (passing and not terminal) or not is_main_process()
-    pace: dict[str, Any] = {"mininterval": 30, "maxinterval": 60}
-    if terminal:
-        pace = {"mininterval": 0.5, "dynamic_ncols": True}
+    pace = {"mininterval": 0.5 if terminal else 30, "dynamic_ncols": terminal}
     return tqdm(total=total, desc=what, unit=unit, disable=hidden, leave=not passing, **pace)
 
 

@@ -15,7 +15,6 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, Field, dataclass, field, fields
-from functools import cache, partial
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -96,12 +95,10 @@ def is_users(cls: type) -> bool:
     return not cls.__module__.startswith(tuple(ours))
 
 
-types_of: Any = cache(partial(get_type_hints, include_extras=True))
-
-
 def hints_of(cls: Any) -> dict[str, Any]:
     """Return the type of each field of a class, with its range."""
-    return {one.name: types_of(cls)[one.name] for one in fields(cls)}
+    types = get_type_hints(cls, include_extras=True)
+    return {one.name: types[one.name] for one in fields(cls)}
 
 
 def methods(base: type[Method]) -> dict[str, type[Method]]:

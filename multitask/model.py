@@ -9,10 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from common.errors import RunError, SettingsError, one_line
-from common.files import HEADS
 from minbert.batching import Batch
 from minbert.bi_encoder import BiEncoder
 from minbert.bilstm import BiLSTM
+from minbert.checksums import HEADS
 from minbert.config import transformer_config
 from minbert.dropout import Dropout
 from minbert.encoder import Encoder

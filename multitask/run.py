@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from common.environment import environment
-from common.errors import RunError, SettingsError
+from common.errors import RunError, SettingsError, all_names, counted
 from common.files import remove, write_json
 from common.settings import convert
-from common.text import all_names, counted
+from minbert.device import environment
 from multitask.distributed import connected_processes
 from multitask.loop.evaluation import score_split
 from multitask.loop.telemetry import read_steps, summary

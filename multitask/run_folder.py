@@ -5,9 +5,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 from common.errors import RunError, SettingsError, UserError
-from common.files import complete_folder, digest, file_lock, is_run, read_state, remove, write_json
+from common.files import digest, remove, write_json
 from common.later import nn, torch
+from minbert.checksums import complete_folder, is_run, read_state
 from multitask.config_tasks import plain_tasks
 from multitask.runs import CALIBRATION, Run
 from multitask.settings.config import RunConfig
@@ -31,10 +34,12 @@ def locked(run: Run) -> Iterator[None]:
         line = f"expected a new or empty folder, or a run, found {names[0]}, but no"
         raise RunError(f"{folder}: {line} config.json of a run; choose another --output")
     folder.mkdir(parents=True, exist_ok=True)
-    with file_lock(folder / "run", wait=False) as mine:
-        if not mine:
-            line = "another process is using it; wait for its end, or choose another --output"
-            raise RunError(f"{folder}: {line}")
+    try:
+        lock = FileLock(folder / "run.lock").acquire(blocking=False)
+    except Timeout as busy:
+        line = "another process is using it; wait for its end, or choose another --output"
+        raise RunError(f"{folder}: {line}") from busy
+    with lock:
         for half in (*folder.glob(".*.new"), *(folder / "predictions").glob(".*.new")):
             remove(half)
         for kind in ("best", "last"):  # as `save` left them

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import Notice, RunError, UserError
-from common.files import EXPORTED, STATE, is_run, read_json_if_any, read_state
+from common.files import read_json_if_any
 from common.settings import as_json, default_of, methods
+from minbert.checksums import EXPORTED, STATE, is_run, read_state
 from multitask.settings.config import RunConfig
 from multitask.settings.methods import ROLES
 from tasks.base import Task, TaskOptions

@@ -12,11 +12,12 @@ from pathlib import Path
 from shutil import which
 from typing import Any
 
-from common.environment import environment
-from common.errors import UserError
-from common.files import file_lock, remove
-from common.text import counted
+from filelock import FileLock, Timeout
+
+from common.errors import UserError, counted
+from common.files import remove
 from ensemble.runs import ensemble_runs
+from minbert.device import environment
 from multitask.run import train
 from multitask.settings.config import RunConfig
 from papers.paper import Cell, Paper
@@ -80,9 +81,11 @@ def run_cell(paper: Paper, cell: Cell, place: Place, wait: bool) -> bool:
     """
     place.runs.mkdir(parents=True, exist_ok=True)
     folder, row = place.runs / cell.folder, paper.rows[cell.row]
-    with file_lock(folder, wait) as mine:
-        if not mine:
-            return False
+    try:
+        lock = FileLock(f"{folder}.lock").acquire(blocking=wait)
+    except Timeout:
+        return False
+    with lock:
         place.store.reload()
         begins_others = any(one.start == cell.name for one in paper.rows.values())
         here = not begins_others or (folder / "best").exists()

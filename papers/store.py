@@ -8,8 +8,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from filelock import FileLock
+
 from common.errors import UserError
-from common.files import atomic_write_text, file_lock, read_json_if_any, write_json
+from common.files import atomic_write_text, read_json_if_any, write_json
 
 OVERALL = "all", "overall"  # task and metric of the score over the tasks of CS224N
 
@@ -61,7 +63,7 @@ class Store:
         """Store the figures of a run, the settings of its row, and the command of the page."""
         new = {one.place: one for one in figures}
         self.csv.parent.mkdir(parents=True, exist_ok=True)
-        with file_lock(self.csv.with_name(f".{self.csv.name}")):
+        with FileLock(self.csv.with_name(f".{self.csv.name}.lock")):
             self.reload()
             every = {one.place: one for one in self.figures} | new
             write_figures(self.csv, every.values())

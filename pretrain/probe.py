@@ -16,8 +16,8 @@ import numpy as np
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.environment import environment
 from common.errors import RunError
+from minbert.device import environment
 from multitask.assembly import assemble
 from multitask.config_tasks import build_tasks
 from multitask.loop.evaluation import score_split

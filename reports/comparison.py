@@ -7,8 +7,7 @@ from zlib import crc32
 
 import numpy as np
 
-from common.errors import escape_unsafe
-from common.text import all_names, counted
+from common.errors import all_names, counted, escape_unsafe
 from reports.scores import Cell, Tasks, TaskScores, overall_tasks, read_tasks, seeds_of
 from reports.systems import System
 from tasks.metrics import METRICS, OVERALL, mean_score, worst_value

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from common.text import counted
+from common.errors import counted
 from multitask.runs import Run, other_than_defaults
 from reports.examples import first_examples
 from reports.scores import read_task

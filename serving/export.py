@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import SettingsError, UserError
-from common.files import EXPORTED, atomic_path, complete_folder, write_json
+from common.files import atomic_path, write_json
 from common.settings import is_users
+from minbert.checksums import EXPORTED, complete_folder
 from minbert.config import transformer_config
 from multitask.runs import CALIBRATION, Run
 from serving.card import card, without_paths

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from common.errors import Notice, RunError, SettingsError
+from common.errors import Notice, RunError, SettingsError, suggestion
 from common.progress import bar
-from common.text import suggestion
 from minbert.batching import TokenLists, concatenated
 from minbert.bi_encoder import WINDOW, BiEncoder
 from minbert.device import choose_device

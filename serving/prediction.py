@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from common.errors import Notice
-from common.text import counted
+from common.errors import Notice, counted
 from tasks.base import Task
 from tasks.calibration import temperature_scaled
 from tasks.readers import to_number

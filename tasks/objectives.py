@@ -8,10 +8,9 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from msgspec import Meta
 
-from common.errors import RunError, UserError
+from common.errors import RunError, UserError, first_names
 from common.later import F, Tensor, nn, torch
 from common.settings import Fraction, Positive, setting
-from common.text import first_names
 from losses import contrastive_objectives, lower_bounds, simcse_loss, supcon_loss
 from losses.objectives import TrainingObjective
 from tasks.base import Embeddings, Loss, Task, example_embedding

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Self
 
 from msgspec import Meta
 
+from common.errors import first_names
 from common.settings import Name, short
-from common.text import first_names
 from tasks.base import Pair, Task, TaskOptions
 from tasks.built_in import TASK_NAMES
 from tasks.csv_files import Layout

@@ -9,10 +9,9 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from common.errors import SettingsError
+from common.errors import SettingsError, suggestion
 from common.files import atomic_write_text
 from common.settings import build, methods, plain, short
-from common.text import suggestion
 from tasks.base import TaskOptions
 from tasks.built_in import TASKS
 from tasks.csv_files import Layout

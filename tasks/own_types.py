@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from common.errors import all_names
 from common.settings import short
-from common.text import all_names
 from tasks.base import BuildHead, lazy_head
 from tasks.kinds import Kind, classification, multi_label, regression, similarity
 from tasks.predictions import PredictionFile

@@ -9,7 +9,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from common.text import all_names, first_names
+from common.errors import all_names, first_names
 from tasks.csv_files import Layout
 from tasks.tables import SPLITS, DataError, read_table
 

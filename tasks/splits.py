@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from common.text import counted
+from common.errors import counted
 from tasks.base import Task
 from tasks.kinds import known_rows
 from tasks.predictions import PredictionFile

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from torch.nn.utils import clip_grad_norm_
 
-from common.environment import now
 from common.errors import RunError
 from common.progress import bar
+from minbert.device import now
 from multitask.assembly import assemble
 from multitask.distributed import Processes
 from multitask.loop.batches import BatchStream, Plan, make_pass, next_batches

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from common.errors import SettingsError
+from common.errors import SettingsError, suggestion
 from common.settings import Settings, build, convert, default_of, hints_of, methods, plain
-from common.text import suggestion
 from losses.objectives import TrainingObjective
 from multitask.regularizers import Distillation
 from multitask.settings.methods import ROLES

@@ -3,9 +3,8 @@
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from run_files import metrics
-
-from common.files import file_lock
 
 SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--epochs", "1")
 
@@ -90,7 +89,7 @@ def test_overwrite_with_a_wrong_path_keeps_the_run(changed, run_copy, run):
 def test_the_folder_of_a_running_process_is_left_unchanged(interrupted, finished, error_line):
     folder, command = interrupted
     before = tree(folder)
-    with file_lock(folder / "run"):
+    with FileLock(folder / "run.lock"):
         for flags in ((), ("--resume",), ("--overwrite",)):
             line = error_line(1, *command, *flags)
             assert f"{folder}: another process is using it" in line

@@ -1,11 +1,8 @@
 """Files and folders are replaced completely or not at all, also by several processes."""
 
-import subprocess
-import sys
-
 import pytest
 
-from common.files import atomic_path, atomic_write_text, file_lock
+from common.files import atomic_path, atomic_write_text
 
 
 def test_line_breaks_stay_as_they_are(tmp_path):
@@ -38,16 +35,3 @@ def test_a_folder_is_replaced_only_with_overwrite(tmp_path):
             assert not overwrite
         assert (tmp_path / "out" / "file").read_text() == found
         assert [one.name for one in tmp_path.iterdir()] == ["out"]
-
-
-def test_a_lock_ends_with_the_process(tmp_path):
-    hold = "import sys, time; from pathlib import Path; from common.files import file_lock\n"
-    hold += "with file_lock(Path(sys.argv[1])): print(flush=True); time.sleep(600)"
-    command = [sys.executable, "-c", hold, str(tmp_path / "run")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        assert process.stdout.readline()
-        with file_lock(tmp_path / "run", wait=False) as mine:
-            assert not mine
-        process.kill()
-    with file_lock(tmp_path / "run", wait=False) as mine:
-        assert mine

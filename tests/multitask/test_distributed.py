@@ -14,8 +14,8 @@ from tolerances import assert_near_in_norm, gradient_terms
 
 from cli import main
 from common.errors import UserError
-from common.files import read_state
 from minbert import BiEncoder
+from minbert.checksums import read_state
 from multitask.distributed import connected_processes
 from multitask.runs import Run
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from common.errors import RunError, SettingsError
-from common.files import STATE, write_json
+from common.files import write_json
+from minbert.checksums import STATE
 from multitask.regularizers import Smart
 from multitask.run_folder import begin, check_inputs_stay, file_digests, holds, locked
 from multitask.runs import Run

@@ -8,8 +8,8 @@ import torch
 from plain import plain_losses
 
 from common.errors import RunError
-from common.files import read_state
 from minbert import BiEncoder
+from minbert.checksums import read_state
 from multitask.combiners import Combined, Combiner
 from multitask.loop.evaluation import selection_score
 from multitask.loop.step import StepGradient

@@ -11,8 +11,8 @@ from tolerances import assert_near, encoder_terms
 
 import cli
 from common.errors import EncoderError, RunError, UserError
-from common.files import complete_folder
 from minbert.bi_encoder import BiEncoder
+from minbert.checksums import complete_folder
 from multitask.settings.config import RunConfig
 from serving import load
 from serving.encode_file import encoder_of_run
