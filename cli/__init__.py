@@ -17,7 +17,7 @@ GROUPS = {
     "begin with": {
         "single": "train one task",
         "multitask": "train several tasks on one shared encoder",
-        "compare": "compare runs: means over seeds, differences with intervals, a page",
+        "compare": "compare runs: means over seeds, and differences with intervals",
         "predict": "predict new texts with a run",
         "encode": "embed the sentences of a file",
         "export": "export a run to a folder for other libraries",
@@ -26,12 +26,12 @@ GROUPS = {
         "pretrain": "train the encoder further on sentences, pairs or classes",
         "probe": "fit a logistic regression on a frozen encoder's embeddings",
         "ensemble": "merge the predictions of several finished runs",
-        "serve": "serve the heads of a run: a web page and a JSON interface",
+        "serve": "serve the predictions of a run, as a web page and as JSON",
         "evaluate": "check and score leaderboard files, and pack them",
         "runs": "list the runs of a folder",
         "reproduce": "reproduce the tables of a paper",
-        "tasks": "list the tasks, or what is read from a file of yours",
-        "download": "download data from the hub as files of CS224N and GLUE",
+        "tasks": "list the tasks, or the columns and tasks of your own file",
+        "download": "download data sets, in the formats of CS224N and GLUE",
     },
 }
 MODES = [name for modes in GROUPS.values() for name in modes]
@@ -64,7 +64,7 @@ def choose_mode(argv: list[str]) -> int:
         front.print_help()
         return 0
     word = chosen.mode or (rest[0] if rest else "''")
-    front.error(f"{word}: write --mode {all_names(MODES, 'or')}{suggestion(word, MODES)}")
+    front.error(f"no mode {word}: write --mode {all_names(MODES, 'or')}{suggestion(word, MODES)}")
 
 
 def module_of(mode: str) -> Any:

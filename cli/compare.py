@@ -1,7 +1,7 @@
 """Compare runs: run.py --mode compare --runs single=RUN single=RUN multi=RUN
 
-Runs that differ only in task and seed form one system; NAME=RUN assigns a run to a system. The
-other systems are compared with the first one. One run alone has a page, too.
+Runs that differ only in task and seed form one system. NAME=RUN puts a run into the system NAME.
+Each other system is compared with the first one. A single run gets a report, too.
 """
 
 import argparse
@@ -13,10 +13,10 @@ FILES = ("comparison.md", "comparison.csv", "comparison.html")
 
 
 def add_flags(parser: Parser) -> None:
-    text = "folders of finished runs; the first one belongs to the baseline (required)"
+    text = "folders of finished runs, the baseline first (required)"
     add = parser.add_argument
     add("--runs", type=path, required=True, metavar="[NAME=]RUN", help=text, **SEVERAL)
-    text = "folder, in which a comparison replaces an earlier one (default: comparison)"
+    text = "folder of the report, which replaces an earlier one (default: comparison)"
     add("--output", type=path, metavar="DIR", default="comparison", help=text)
 
 

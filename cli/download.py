@@ -1,6 +1,6 @@
 """Download data from the Hugging Face hub: run.py --mode download --tasks sst qqp sts --output data
 
-The data is written as files of CS224N and GLUE, for --data; existing files are kept.
+The files have the formats of CS224N and GLUE. Give their folder to --data. Existing files are kept.
 """
 
 import argparse
@@ -18,7 +18,7 @@ def add_flags(parser: Parser) -> None:
     add("--tasks", choices=(*ORIGINS, "glue"), metavar="TASK", help=text, **SEVERAL)
     text = "output folder (default: data)"
     add("--output", type=path, default="data", metavar="DIR", help=text)
-    text = "read from disk instead of the hub: one folder of datasets' save_to_disk per task"
+    text = "read from disk, not the hub: one folder per task, written by datasets' save_to_disk"
     add("--source", type=path, metavar="DIR", help=text)
     add("--overwrite", action="store_true", help="replace existing files")
 

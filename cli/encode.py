@@ -1,7 +1,7 @@
 """Embed the sentences of a file: python run.py --mode encode --input FILE --output FILE.npy
 
 The output is a NumPy array (n, H) of float32 with one row per sentence, in the order of the file.
-The row of an empty text is NaN; a line gives the number of these rows.
+The row of an empty text is NaN. A printed line gives the number of these rows.
 `numpy.load(FILE, mmap_mode="r")` opens it without reading it into memory.
 """
 
@@ -25,13 +25,13 @@ def add_flags(parser: Parser) -> None:
     add("--text", metavar="COLUMN", help="column or field that holds the sentences")
     add("--table", **LAYOUT)
     add("--output", type=path, required=True, metavar="FILE", help="output file (required)")
-    text = "use the encoder kept by a run: of its best epoch, or of the last with --keep last"
+    text = "use the encoder of a run: of the best epoch or, with --keep last, of the last one"
     add("--run", type=path, metavar="RUN", help=text)
-    text = "use the layers of this task of the run (default: the shared encoder)"
+    text = "in a run with branches, use the layers of this task (default: the shared encoder)"
     add("--task", metavar="TASK", help=text)
     add("--use", **USE_AGAIN)
     add("--overwrite", action="store_true", help="replace an existing output")
-    text = "scale embeddings to unit length; false: do not (default: as in the encoder's folder)"
+    text = "scale embeddings to unit length; false: do not (default: as the encoder's folder says)"
     add("--normalize", nargs="?", const=True, type=typed(bool), metavar="false", help=text)
     parser.add_settings(("encoder", "pooling", "max_tokens", "precision", "device"))
 
@@ -40,15 +40,15 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     from tasks.tables import read_sentences
 
     if args.run and args.encoder:
-        parser.error("--run and --encoder: expected at most one of them")
+        parser.error("--run and --encoder: give only one of them")
     if args.task and not args.run:
-        parser.error("--task: expected --run RUN, found none")
+        parser.error("--task needs --run RUN, the run that has the task")
     check_output_file("output", args, parser, ".npy")
     config, source = RunConfig(**parser.given(args)), Path(args.input)
     layout = Layout(**layout_keys(args.table))
     sentences = read_sentences(source, args.text, layout)
     if not sentences:
-        raise UserError(f"{source}: expected at least one sentence, found none")
+        raise UserError(f"{source}: the file has no sentences")
     from minbert.device import choose_device, warn_if_slow
     from multitask.assembly import open_bi_encoder
     from serving.encode_file import encode_file, encoder_of_run

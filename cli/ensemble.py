@@ -1,7 +1,7 @@
 """Merge the predictions of several finished runs: run.py --mode ensemble --runs RUN RUN RUN
 
-Each run is a member for all tasks that it has predicted; TASK=RUN uses it for one task only. By
-default, classes are chosen by majority vote and similarities are averaged.
+Each run is a member for all tasks that it has predicted. TASK=RUN uses a run for one task only. By
+default, classes are chosen by majority vote, and similarities are averaged.
 """
 
 import argparse
@@ -15,8 +15,8 @@ from ensemble.merge import METHODS
 from multitask.settings.config import RunConfig
 
 HELP = (
-    "vote: majority vote of classes; average: class of the largest mean probability; greedy: "
-    "selection with replacement on one half of dev, metrics on the other (default: vote)"
+    "vote: majority vote of classes; average: class with the largest mean probability; greedy: "
+    "members are chosen on one half of dev, and scored on the other (default: vote)"
 )
 
 
@@ -42,6 +42,6 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
         if count := found["selected_on_examples"]:
             rest = found["reported_examples"]
             chose = f"{counted(count, 'dev example')} selected members"
-            print(f"{task}: {chose}, metrics are of the other {rest:,}")
+            print(f"{task}: {chose}, and the other {rest:,} are scored")
     print(f"\npredictions and metrics.json: {folder}")
     return 0

@@ -1,7 +1,7 @@
 """Check and score leaderboard files: run.py --mode evaluate --predictions DIR --data DIR
 
-The header, ids and values of every prediction file are checked; files of splits with labels are
-scored. The exit status is 1 if a file has an error.
+The header, ids and values of every prediction file are checked. Files are scored if their split has
+labels. The exit status is 1 if a file has an error.
 """
 
 import argparse
@@ -19,7 +19,7 @@ def add_flags(parser: Parser) -> None:
     add = parser.add_argument
     text = "folder of a run, or with files such as sst-dev-output.csv (required)"
     add("--predictions", type=path, required=True, metavar="DIR", help=text)
-    text = "folder with the CS224N files (default: that of the run, else the bundled sample)"
+    text = "folder with the CS224N files (default: the run's, else the bundled sample)"
     add("--data", type=path, metavar="DIR", help=text)
     text = f"tasks whose files are required: {', '.join(CS224N)} (default: all that have files)"
     add("--tasks", choices=CS224N, metavar="TASK", help=text, **SEVERAL)
@@ -42,14 +42,14 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     own = run.own_tasks if config.get("tasks") else ()
     checked = check_folder(folder, data_folder(data), wanted, bool(args.zip), own)
     if not checked:
-        parser.error(f"--predictions: expected files such as sst-dev-output.csv in {folder}")
+        parser.error(f"--predictions: no files such as sst-dev-output.csv in {folder}")
     where = "the bundled sample" if data == SAMPLE else data
     print(one_line(f"data: {where}; --data DIR reads other files"))
     print(f"\n{score_table(checked)}")
     for one in checked:
         if one.selected:
             line = f"{counted(one.selected, 'example')} selected the members of an ensemble"
-            print(one_line(f"{one.file}: {line}; metrics.json has the figures of the others"))
+            print(one_line(f"{one.file}: {line}; metrics.json has the scores of the others"))
     problems = [problem for one in checked for problem in one.problems]
     for problem in problems:
         print(one_line(problem), file=sys.stderr)
@@ -57,7 +57,7 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
         pack([one.file for one in checked], Path(args.zip))
         print(f"\n{counted(len(checked), 'file')}: {args.zip}")
         if data == SAMPLE:
-            print("they are predictions of the bundled sample, not of the course's files")
+            print("these predictions are for the bundled sample, not for the course's files")
     elif args.zip:
         print(f"{args.zip} was not written", file=sys.stderr)
     return 1 if problems else 0

@@ -1,6 +1,6 @@
 """Export a run to a folder for other libraries: run.py --mode export --run RUN --output DIR
 
-The folder has heads, configuration and model card; --mode predict and `serving.load` open it.
+The folder has encoder, heads, settings and a model card. --mode predict and `serving.load` open it.
 """
 
 import argparse
@@ -16,11 +16,11 @@ def add_flags(parser: Parser) -> None:
     add("--run", type=path, required=True, metavar="DIR", help="folder of a run (required)")
     add("--output", type=path, required=True, metavar="DIR", help="output folder (required)")
     text = (
-        "library of the code in the card; onnx: also model.onnx, from ids and mask to embeddings, "
-        "and heads.onnx, to scores (default: sentence-transformers)"
+        "library of the example code in the model card; onnx also writes model.onnx (embeddings) "
+        "and heads.onnx (predictions) (default: sentence-transformers)"
     )
     add("--format", choices=FORMATS, default=FORMATS[0], help=text)
-    text = "export only this head, and the encoder with its layers in a run with branches"
+    text = "export only the head of this task; in a run with branches, with its layers"
     add("--task", metavar="TASK", help=text)
     add("--overwrite", action="store_true", help="replace an existing export")
     add("--use", **USE_AGAIN)

@@ -21,8 +21,8 @@ from multitask.settings.methods import ROLES
 GROUPS = ("data", "tasks", "mixing", "training", "output")
 SEVERAL: dict[str, Any] = {"nargs": "+", "action": "extend"}
 USE: dict[str, Any] = {**SEVERAL, "metavar": "FILE"}
-USE_AGAIN: dict[str, Any] = {**USE, "help": "files with the user-defined methods of the run"}
-HOW = "how it is written: quotes=no, header=no, delimiter=, encoding= (default: recognised)"
+USE_AGAIN: dict[str, Any] = {**USE, "help": "files with your own methods, as in training"}
+HOW = "how the file is written: quotes=no, header=no, delimiter=, encoding= (default: recognised)"
 LAYOUT: dict[str, Any] = {**SEVERAL, "metavar": "KEY=VALUE", "default": [], "help": HOW}
 ALL = "--help-all"
 
@@ -140,8 +140,8 @@ def check_output_file(name: str, args: argparse.Namespace, parser: Parser, *endi
     """Check, before any computation, that the file of a flag can be written and replaced."""
     target = Path(getattr(args, name))
     if target.suffix.lower() not in endings:
-        line = f"expected a name that ends in {' or '.join(endings)}, found {target.name}"
+        line = f"the name must end in {' or '.join(endings)}, found {target.name}"
         parser.error(f"--{name}: {line}")
     if target.is_dir() or (target.exists() and not args.overwrite):
-        raise UserError(f"{target}: it exists; --overwrite would replace a file")
+        raise UserError(f"{target} exists; choose another name, or add --overwrite for a file")
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,9 @@
 """Predict new texts with a run: run.py --mode predict --run RUN --input FILE --text TEXT
 
-Without --input, one text per line is read from standard input, or two with a tab between them. The
-predictions are written to --output or to standard output, one line per text, after all columns of
-the input. The last column of a file, reason, marks rows with an empty text, whose prediction is
-empty, and texts that were cut. A line gives the number of these rows:
+Without --input, texts are read from standard input: one on each line, or two with a tab between
+them. Predictions go to --output or to standard output. Each row has all columns of the input, then
+the predictions. With --input, a last column, reason, says if a text is empty or was cut. A row with
+an empty text has no prediction. An example:
 
     echo "a film to love" | python run.py --mode predict --run RUN
 """
@@ -22,7 +22,7 @@ from tasks.own_tasks import layout_keys
 
 def add_flags(parser: Parser) -> None:
     add_run(parser)
-    text = "tasks of the run to predict (default: all that fit the texts)"
+    text = "tasks to predict (default: all tasks of the run that fit the texts)"
     parser.add_argument("--tasks", metavar="TASK", help=text, **SEVERAL)
     add = parser.add_argument_group("files").add_argument
     text = "file with a text per line, or a table with --text (default: standard input)"
@@ -43,9 +43,9 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     from serving.predict_file import predict_rows, read_rows
 
     if args.text and not args.input:
-        parser.error("--text: expected --input FILE, found standard input")
+        parser.error("--text needs --input FILE; standard input has no columns")
     if args.text and len(args.text) > 2:
-        parser.error(f"--text: expected one or two, found {len(args.text)}")
+        parser.error(f"--text takes one or two columns, found {len(args.text)}")
     if args.output:
         check_output_file("output", args, parser, ".csv", ".tsv")
     machine = RunConfig(**parser.given(args))
@@ -54,14 +54,14 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     # Faulty input is reported before the model is loaded.
     header, rows = read_rows(source, args.text or (), layout)
     if source and not rows:
-        raise UserError(f"{args.input}: expected rows to predict, found none")
+        raise UserError(f"{args.input}: the file has no rows to predict")
     model = load(args.run, machine.device, machine.max_tokens)
     precision = model.model.bi_encoder.choose_precision(machine.precision)
     if rows and len(rows[0][0]) == 2:
         names = model.chosen(args.tasks, 2)
         if alone := [name for name in names if model.tasks_by_name[name].texts == 1]:
             read = repr(args.text[0]) if args.text else "the first text"
-            print(f"{all_names(alone)}: only {read} is read", file=sys.stderr)
+            print(f"for {all_names(alone)}, only {read} is read", file=sys.stderr)
     given = (model, header, rows, args.tasks, precision.precision, args.probabilities)
     if args.output:
         target, begin = Path(args.output), time.perf_counter()

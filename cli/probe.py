@@ -1,7 +1,7 @@
 """Evaluate a frozen encoder on a task: run.py --mode probe --task sst --init RUN
 
-A logistic regression is fitted to its embeddings (linear evaluation), with the regularisation
-strength chosen on dev. The output is a run that can be compared and merged.
+A logistic regression is fitted to the embeddings (linear evaluation). Its regularisation strength
+is chosen on dev. The output is a run for --mode compare and --mode ensemble.
 """
 
 import argparse
@@ -26,7 +26,7 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     config = config_of(args, parser)
     (name,) = config.tasks
     if config.tasks[name].build().kind.classes is None:
-        parser.error(f"--task: expected a task with classes, found {name}")
+        parser.error(f"--task: choose a task with classes; {name} has none")
 
     from multitask.run_folder import file_digests, merged_run, write_merged
     from multitask.runs import default_folder

@@ -1,7 +1,7 @@
 """Reproduce the tables of a paper: run.py --mode reproduce --table bees --data DIR
 
-Runs whose figures are stored are not repeated, and an unfinished one is resumed. The same command
-may run several times side by side.
+A run with stored figures is not repeated, and an unfinished one is resumed. You may start the same
+command several times side by side.
 """
 
 import argparse
@@ -22,18 +22,18 @@ from tasks import SAMPLE
 def add_flags(parser: Parser) -> None:
     add = parser.add_argument
     add("--table", choices=PAGES, required=True, help="paper (required)")
-    text = "rows to run, such as M4 M7 of bees (default: all); their tuning is run, too"
+    text = "rows to run, such as M4 M7 of bees, with their tuning (default: all)"
     add("--rows", metavar="ROW", help=text, **SEVERAL)
-    add("--seeds", type=typed(Count), metavar="N", help="seeds of a row (default: all of its own)")
-    add("--page-only", action="store_true", help="only write the page of the stored figures")
+    add("--seeds", type=typed(Count), metavar="N", help="seeds of a row (default: all)")
+    add("--page-only", action="store_true", help="only write the page, from stored figures")
     parser.add_settings(("data", "device"))
-    add("--encoder", type=path, help="encoder (default: that of the rows, minilm)")
-    limit = "training examples of each task, or a share of them (default: those of the rows)"
+    add("--encoder", type=path, help="encoder (default: as in the rows, minilm)")
+    limit = "training examples of each task, or a share of them (default: as in the rows)"
     add("--limit", type=typed(Limit), metavar="N", help=limit)
-    add("--epochs", type=typed(Count), metavar="N", help="epochs (default: those of the rows)")
-    rate = "learning rate, in place of a search (default: the best of the row's grid on dev)"
+    add("--epochs", type=typed(Count), metavar="N", help="epochs (default: as in the rows)")
+    rate = "learning rate, without a search (default: the rate with the best dev score)"
     add("--lr", type=typed(Positive), metavar="RATE", help=rate)
-    add("--precision", choices=PRECISIONS, help="precision (default: that of the rows, bf16)")
+    add("--precision", choices=PRECISIONS, help="precision (default: as in the rows, bf16)")
     results = "folder of figures, settings and page (default: results)"
     add("--results", type=path, default="results", metavar="DIR", help=results)
     add("--runs", type=path, metavar="DIR", help="folder of the runs (default: runs/TABLE)")
@@ -50,7 +50,7 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
         draw(args.table, results)
     print(f"\n{write_page(args.table, results)}")
     if failed:
-        raise UserError(f"failed: {counted(len(failed), 'run')}; the first one: {failed[0]}")
+        raise UserError(f"{counted(len(failed), 'run')} failed; the first error: {failed[0]}")
     return 0
 
 
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> list[str]:
     for row in args.rows or ():
         if row not in rows:
             names = ", ".join(rows) or f"none in {args.table}, a page of python -m benchmarks"
-            raise SettingsError(f"rows: expected some of {names}; found {row}")
+            raise SettingsError(f"rows: choose from {names}; found {row}")
     if args.page_only or not rows:
         return []
     changes = {key: value for key in CHANGED if (value := getattr(args, key)) is not None}

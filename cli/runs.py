@@ -19,7 +19,7 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
 
     root = Path(args.root)
     if not root.is_dir():
-        parser.error(f"--root: expected a folder with runs, found none at {root}")
+        parser.error(f"--root: there is no folder {root}")
     runs, problems = [], []
     for file in sorted(root.rglob("config.json")):
         hidden = any(one.startswith(".") for one in file.relative_to(root).parts)

@@ -1,7 +1,7 @@
-"""Serve the heads of a run, as a page and a JSON interface: run.py --mode serve --run RUN
+"""Serve the predictions of a run, as a web page and as JSON: run.py --mode serve --run RUN
 
-The server listens on this machine only, unless --host is given. A request that is not complete
-after 10 seconds is refused.
+The server listens on this machine only, unless --host is given. It refuses a request that is not
+complete after 10 seconds.
 """
 
 import argparse

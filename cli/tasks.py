@@ -1,6 +1,6 @@
 """List the built-in tasks and their examples: run.py --mode tasks --data DIR
 
-With --data-file, the columns of your file and the tasks of --labels are listed instead.
+With --data-file, the columns of your file are listed instead, and the tasks of --labels.
 """
 
 import argparse
@@ -37,11 +37,11 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
         header = ["column", "looks like", "row 1", "row 2", "row 3", "cells"]
         print(f"{file}: {counted(len(table.rows), 'row')}\n\n{text_table(header, rows)}\n")
         if not args.labels:
-            print("--text COLUMN --labels COLUMN ... makes tasks of them")
+            print("To make tasks of these columns, add --text COLUMN --labels COLUMN ...")
             return 0
     folder, own = data_folder(args.data or SAMPLE), {one.name: one for one in table_of(args)}
     if not folder.is_dir():
-        raise UserError(f"{folder}: expected a folder with data files, found none")
+        raise UserError(f"{folder}: no such folder; --data needs the folder of the data files")
     rows, lines, status = [], [] if own else [f"examples found in {folder}"], 0
     for task in [one.build() for one in own.values()] or map(build_task, TASK_NAMES):
         try:

@@ -1,4 +1,4 @@
-"""Train: --mode single --task sst, --mode multitask --pcgrad, --mode pretrain --objective simcse"""
+"""Train, as in: --mode single --task sst; --mode multitask; --mode pretrain --objective simcse"""
 
 import argparse
 import shlex
@@ -33,7 +33,7 @@ def add_flags(parser: Parser) -> None:
         add_task(parser, TASK_NAMES)
     else:
         default = "those that fit --objective" if mode == "pretrain" else "sst qqp sts"
-        text = f"the tasks; --mode tasks lists them (default: {default}; none with a file)"
+        text = f"the tasks; --mode tasks lists them (default: {default}; with a file: none)"
         parser.add("tasks", "tasks", text, metavar="TASK", **SEVERAL)
     if mode in SUPERVISED:
         add_table(parser)
@@ -52,7 +52,7 @@ def add_flags(parser: Parser) -> None:
 
 def add_output(parser: Parser) -> None:
     """Add `--use`, whose files are read before the flags are parsed, and the folder of a run."""
-    text = "files with methods of yours; they get names and flags like built-in ones"
+    text = "files with your own methods; they get names and flags like built-in ones"
     parser.add("use", "training", text, **USE)
     text = "folder of the run (default: a folder in runs/ named after the configuration)"
     parser.add("output", "output", text, metavar="DIR", type=path)
@@ -62,7 +62,7 @@ def add_output(parser: Parser) -> None:
 
 def add_task(parser: Parser, names: Sequence[str]) -> None:
     """Add `--task` to a mode with one task; `names` are the built-in tasks it accepts."""
-    text = f"the task; {', '.join(names)} (required, here, by --labels or by --config)"
+    text = f"the task; {', '.join(names)} (required, unless --labels or --config names it)"
     parser.add("task", "tasks", text, metavar="TASK", dest="tasks", nargs=1)
 
 
@@ -70,10 +70,10 @@ def add_table(parser: Parser) -> None:
     """Add the flags of a file with columns of labels."""
     text = "file with texts and labels; or a folder with train.csv and dev.csv"
     parser.add("data_file", "tasks", text, metavar="FILE", type=path)
-    parser.add("text", "tasks", "its texts, two columns for pairs", metavar="COLUMN", **SEVERAL)
-    text = "its columns of labels, a task each; COLUMN, NAME=COLUMN or COLUMN:type=...,labels=..."
+    parser.add("text", "tasks", "column of texts, two for pairs", metavar="COLUMN", **SEVERAL)
+    text = "columns of labels, a task each; COLUMN, NAME=COLUMN or COLUMN:type=...,labels=..."
     parser.add("labels", "tasks", text, metavar="NAME", **SEVERAL)
-    parser.add("id", "tasks", "its ids (default: row numbers)", common=False, metavar="COLUMN")
+    parser.add("id", "tasks", "ids (default: row numbers)", common=False, metavar="COLUMN")
     parser.add("table", "tasks", common=False, **LAYOUT)
 
 
@@ -85,7 +85,7 @@ def table_of(args: argparse.Namespace) -> list[OwnTask]:
     if args.data_file is not None:
         return table_tasks(args.data_file, **given, **layout_keys(args.table))
     for key in given:
-        raise SettingsError(f"{key}: needs --data-file, the table")
+        raise SettingsError(f"{key}: needs --data-file, the file with this column")
     return []
 
 
@@ -119,7 +119,7 @@ def read_settings(file: Path) -> dict[str, Any]:
                 raise ValueError(f"an alias or a tag in line {event.start_mark.line + 1}")
         return kind.decode(content, type=dict[str, Any])
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
-        raise RunError(f"{file}: expected settings, found: {error}") from error
+        raise RunError(f"{file}: the settings cannot be read: {error}") from error
 
 
 def config_of(args: argparse.Namespace, parser: Parser) -> RunConfig:
@@ -132,7 +132,7 @@ def config_of(args: argparse.Namespace, parser: Parser) -> RunConfig:
     config, preset = getattr(args, "config", None), getattr(args, "preset", None)
     file = read_settings(Path(config)) if config else {}
     if file.get("mode", mode) != mode:
-        raise SettingsError(f"config: it is of mode {file['mode']}, not {mode}")
+        raise SettingsError(f"config: the file is for mode {file['mode']}, not for {mode}")
     base = with_defaults({**file, "mode": mode, "preset": preset or file.get("preset")})
     tasks: list[str | OwnTask] = [*(args.tasks or ()), *table_of(args)]
     if not tasks and "tasks" in file:
@@ -141,8 +141,8 @@ def config_of(args: argparse.Namespace, parser: Parser) -> RunConfig:
         tasks += default_tasks(mode, {**as_mapping(base.get("objective")), **flat})
     names = [one if isinstance(one, str) else one.name for one in tasks]
     if mode in ("single", "probe") and len(names) != 1:
-        found = ", ".join(names) or "none"
-        parser.error(f"--task: expected one, found {found}; --labels of --data-file are tasks, too")
+        line = f"--mode {mode} needs one task, for example --task sst, or one column in --labels"
+        parser.error(f"{line}; found {', '.join(names) or 'none'}")
     given = merged(file, {"tasks": tasks, "mode": mode})
     given = merged(given, nested(flat, names, base))
     if "init" in flat and "encoder" not in flat:
@@ -177,7 +177,7 @@ def train_one(config: RunConfig, folder: Path, args: argparse.Namespace) -> None
     """Train a run in its folder and print its metrics; a finished run is only printed."""
     control = {one: getattr(args, one) for one in ("resume", "overwrite", "checkpoint_every")}
     if args.resume and not folder.exists():
-        print(f"--resume: found no run in {folder}; it starts from the beginning", flush=True)
+        print(f"--resume: no run in {folder}; training starts from the beginning", flush=True)
     try:
         from multitask.run import train
         from reports.run_tables import summary

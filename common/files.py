@@ -58,7 +58,7 @@ def read_json(file: Path, error_class: type[UserError] = EncoderError) -> dict[s
     try:
         content = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise error_class(f"{file}: expected a JSON object, found: {error}") from error
+        raise error_class(f"{file}: cannot be read as JSON: {error}") from error
     if not isinstance(content, dict):
         raise error_class(f"{file}: expected a JSON object, found a {type(content).__name__}")
     return content

@@ -7,7 +7,7 @@ A method is a class whose annotated fields are its settings:
 
         temperature: Positive = setting(5.0, help="...")
 
-It becomes a frozen data class. msgspec checks types and ranges; its messages are shown as they are.
+It becomes a frozen data class. msgspec checks types and ranges; its messages say what is expected.
 """
 
 import json
@@ -119,8 +119,8 @@ def build(key: str, base: type[Method], value: Any) -> Method:
     given = dict(value) if isinstance(value, Mapping) else {"name": value}
     name, known = given.pop("name", None), methods(base)
     if not isinstance(name, str) or name not in known:
-        names = ", ".join(known)
-        raise SettingsError(f"{key}: no method {short(name)}; there are {names} (--use adds yours)")
+        names = f"choose from {', '.join(known)} (--use adds yours)"
+        raise SettingsError(f"{key}: no method {short(name)}; {names}")
     cls, own = known[name], {one.name: one for one in fields(known[name])}
     if unknown := given.keys() - own:
         names = ", ".join(own) or "none"
@@ -148,9 +148,9 @@ def convert(name: str, hint: Any, value: Any) -> Any:
     try:
         return msgspec.convert(given, hint, strict=False)
     except (msgspec.ValidationError, UnicodeError) as error:
-        line, choices = str(error).partition(" matching regex")[0], ", ".join(choices_of(hint))
-        more = f", one of {choices}" if choices else described(hint)
-        raise SettingsError(f"{name}: {line}{more}, found {short(value)}") from None
+        line = str(error).replace(" matching", ", got").partition(", got ")[0].replace("`", "")
+        line = f"Expected one of {', '.join(several)}" if (several := choices_of(hint)) else line
+        raise SettingsError(f"{name}: {line}{described(hint)}, found {short(value)}") from None
 
 
 def plain(value: Any, numbers: bool = False) -> Any:

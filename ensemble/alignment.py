@@ -35,15 +35,15 @@ def aligned(tables: Mapping[str, Scores], predict: Callable[[np.ndarray], np.nda
     for name, other in tables.items():
         place = {one: row for row, one in enumerate(other.ids.tolist())}
         if different := place.keys() ^ {*found.ids.tolist()}:
-            line = f"found others: only one of them has {min(different)}"
-            raise UserError(f"{name}: expected the examples of {first}, {line}")
+            line = f"only one of them has {min(different)}"
+            raise UserError(f"{name} and {first} have different examples: {line}")
         other = other.rows(np.array([place[one] for one in found.ids.tolist()], np.int64))
         if other.values.shape != found.values.shape:
             line = f"{found.values.shape}, as {first} has them, found {other.values.shape}"
             raise UserError(f"{name}: expected values {line}")
         mine, theirs = found.targets, other.targets
         if not (mine is None or theirs is None or np.array_equal(mine, theirs)):
-            raise UserError(f"{name}: expected the labels of {first}, found other labels")
+            raise UserError(f"{name} and {first} have different labels")
         several.append(other)
     marks = [one.selected_on for one in several if one.selected_on is not None]
     return Aligned(

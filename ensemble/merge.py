@@ -43,7 +43,7 @@ def merge(tables: Mapping[str, Mapping[str, Scores]], kind: Kind, method: str, s
     every = {name: aligned(models, kind.predictions) for name, models in tables.items()}
     dev, names = every["dev"], list(tables["dev"])
     if dev.targets is None:
-        raise UserError(f"{names[0]}: expected labels with the dev scores, found none")
+        raise UserError(f"{names[0]}: the dev examples have no labels")
     targets, seen = dev.targets, dev.selected_on
     chosen = list(range(len(names)))
     if method == "greedy":
@@ -56,7 +56,7 @@ def merge(tables: Mapping[str, Mapping[str, Scores]], kind: Kind, method: str, s
         chosen = greedy_selection(dev.values[:, half], score)
     if seen.all():
         line = f"found 0 of {len(seen)}; leave out members that are ensembles"
-        raise UserError(f"dev: expected examples that selected no member, {line}")
+        raise UserError(f"dev: needs examples that selected no member, {line}")
 
     def metrics(predictions: np.ndarray) -> dict[str, float]:
         return kind.metrics(predictions[~seen], targets[~seen])

@@ -21,12 +21,12 @@ def tasks_of_run(folder: Path) -> tuple[str, ...]:
     """Return the tasks of a finished run that have dev scores; raise UserError without any."""
     run = Run(folder)
     if not run.metrics:
-        raise UserError(f"{folder}: expected a finished run, found no metrics.json")
+        raise UserError(f"{folder}: the run is not finished (no metrics.json)")
     known = [task for task in run.tasks if task in TASKS or task in run.own_tasks]
     found = [task for task in known if run.scores_file(task, "dev").exists()]
     if not found:
         file = "predictions/TASK-dev-probabilities.npz"
-        raise UserError(f"{folder}: expected a run with predictions, found no {file}")
+        raise UserError(f"{folder}: the run has no predictions (no {file})")
     return in_order(found)
 
 
@@ -38,12 +38,12 @@ def members_of(runs: Sequence[str]) -> dict[str, list[Path]]:
             wanted, run = None, Path(f"{wanted}={run}")
         there = tasks_of_run(run)
         if wanted not in (None, *there):
-            line = f"expected a run of {wanted}, found {', '.join(there)}"
+            line = f"the run has no task {wanted}, only {', '.join(there)}"
             raise SettingsError(f"runs {wanted}={run}: {line}")
         for name in [wanted] if wanted else there:
             several = found.setdefault(name, [])
             if run.resolve() in [one.resolve() for one in several]:
-                raise SettingsError(f"runs: expected each run once for {name}, found {run} twice")
+                raise SettingsError(f"runs: {run} is named twice for {name}")
             several.append(run)
     return {task: found[task] for task in in_order(found)}
 

@@ -30,7 +30,7 @@ def npair_loss(embeddings: Tensor, labels: Tensor, normalize: bool) -> Tensor:
 
 
 class NPair(ClassObjective, name="npair"):
-    """Of two texts of each class, the first finds the second (Sohn, 2016).
+    """Match two texts of each class in a batch (Sohn, 2016).
 
     All pairs of a batch are used, where Sohn uses one of each class: the loss is averaged over the
     first pairs of all classes, the second pairs, and so on. Inner products are not normalised, as

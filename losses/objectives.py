@@ -58,7 +58,7 @@ class ClassObjective(PretrainObjective):
     of_classes = True
     projection_head: Literal["none", "linear", "nonlinear"] = setting(
         "none",
-        help="layer between embeddings and an objective of classes, in training only",
+        help="layer between the embeddings and the loss, in training only",
         source="SuperConText, section IV.C",
         flag=False,
     )
@@ -69,4 +69,4 @@ class ClassObjective(PretrainObjective):
 
     def class_loss(self, embeddings: Tensor, classes: Tensor) -> Tensor:
         """Return the loss of a batch from embeddings (B, H) and classes (B,)."""
-        raise UserError(f"objective {self.name}: expected class_loss")
+        raise UserError(f"objective {self.name}: the class needs a method class_loss")

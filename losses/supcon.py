@@ -39,7 +39,7 @@ def supcon_loss(
 
 
 class SupCon(ClassObjective, name="supcon"):
-    """Each text finds every other of its class (Khosla et al., 2020)."""
+    """Pull texts of the same class together (Khosla et al., 2020)."""
 
     contrast_temperature: Positive = setting(TEMPERATURE, **TEMPERATURE_HELP, flag=False)
 

@@ -103,7 +103,7 @@ def nearest(
 
 
 class SuperLoss(ClassObjective, name="superloss"):
-    """Texts are nearer to their class than to others, on average (SuperConText)."""
+    """Bring texts nearer to their class than to others, on average (SuperConText)."""
 
     contrast_temperature: Positive = setting(TEMPERATURE, **TEMPERATURE_HELP, flag=False)
     super_loss: Variant = setting(
@@ -124,7 +124,7 @@ class SuperLoss(ClassObjective, name="superloss"):
     )
     hard_threshold: Cosine | None = setting(
         None,
-        help="only negatives of at least this cosine, or else the nearest",
+        help="only negatives with at least this cosine or, without any, the nearest one",
         metavar="X",
         flag=False,
     )
@@ -132,7 +132,7 @@ class SuperLoss(ClassObjective, name="superloss"):
         None, help="only the nearest share of the negatives", flag=False
     )
     hard_after: NonNegativeInt = setting(
-        0, help="epochs with all negatives before only the hard ones count", flag=False
+        0, help="number of first epochs that use all negatives", flag=False
     )
 
     @property

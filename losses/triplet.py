@@ -56,7 +56,7 @@ def triplet_loss(
 
 
 class ClassTriplet(ClassObjective, name="class-triplet"):
-    """A text is nearer to each of its class than to any other, by a margin."""
+    """Bring each text nearer to its class than to other classes, by a margin."""
 
     margin: Positive = setting(0.5, help="margin in distances", source="our choice", flag=False)
 

@@ -20,7 +20,7 @@ def choose_device(name: str) -> torch.device:
     gpus = [f"cuda:{index}" for index in range(torch.cuda.device_count())]
     known = ["auto", "cpu", *(["cuda", *gpus] if gpus else [])]
     if name not in known:
-        raise SettingsError(f"--device: expected {', '.join(known)}, found {name!r}")
+        raise SettingsError(f"--device: {name!r} is not available; choose from {', '.join(known)}")
     return torch.device(name)
 
 

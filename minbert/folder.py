@@ -133,8 +133,8 @@ def read_config(folder: Path) -> AnyConfig:
     file = folder / "config.json"
     content = read_json(file)
     if is_run(content):
-        line = f"expected an encoder, found a run; its encoder is in {folder / 'best'}"
-        raise EncoderError(f"{folder}: {line}, and --init {folder} starts from it")
+        line = f"this is a run, not an encoder; its encoder is in {folder / 'best'}"
+        raise EncoderError(f"{folder}: {line}, and --init {folder} starts from the run")
     try:
         if content.get("model_type") == BILSTM:
             return msgspec.convert(content, BiLSTMConfig)
@@ -183,8 +183,7 @@ def make_folder(folder: Path) -> None:
     parts = (EXPORTED, HEADS)
     if found := next((name for name in parts if (folder / name).exists()), None):
         raise EncoderError(
-            f"{folder}: expected a folder without a run or the heads of an export, found "
-            f"{found}; choose another folder"
+            f"{folder}: the folder holds a run or an export ({found}); choose another folder"
         )
     if (folder / "config.json").exists():
         read_config(folder)  # raises EncoderError for the file of another program

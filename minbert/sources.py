@@ -36,7 +36,7 @@ def find_folder(name: str) -> Path:
     folder = local_folder(name)
     if folder is not None:
         if not (folder / "config.json").exists():
-            raise EncoderError(f"{folder}: expected an encoder's config.json, found none")
+            raise EncoderError(f"{folder}: there is no encoder (no config.json)")
         if (folder / STATE).exists():  # the best epoch of a run
             read_state(folder)
         return folder
@@ -45,8 +45,8 @@ def find_folder(name: str) -> Path:
     if repo.count("/") == 1 and not repo.startswith((".", "/", "~")) and ".." not in name:
         return download(repo, name, revision or None)
     raise SettingsError(
-        f"unknown encoder {name!r}: expected one of {', '.join(NAMED_ENCODERS)}, "
-        "an existing local folder, or a hub id owner/name or owner/name@revision"
+        f"unknown encoder {name!r}: give {', '.join(NAMED_ENCODERS)}, "
+        "the path of a folder that exists, or a hub id owner/name or owner/name@revision"
     )
 
 
@@ -92,5 +92,5 @@ def download(repo: str, name: str, revision: str | None = None) -> Path:
         reason = str(error).strip().partition("\n")[0]
         raise EncoderError(
             f"encoder {name!r} needs {repo} from the Hugging Face hub ({reason}); "
-            "use a network, a local folder, or minilm, which works offline"
+            "connect to a network, give a local folder, or use minilm, which works offline"
         ) from error

@@ -73,7 +73,7 @@ def notices_of(
         yield from config.own_tasks[task.name].lines()
     if (test := examples.get("test")) is not None:
         if len(test) < test.available:
-            line = f"predicted are only {len(test):,} of {test.available:,} test examples"
+            line = f"only {len(test):,} of {test.available:,} test examples are predicted"
             yield f"{line} (--test-limit)"
         if test.targets is not None and (blank := int((~known_rows(test.targets)).sum())):
             yield f"{counted(blank, 'test example')} without a label: predicted, not scored"
@@ -94,7 +94,7 @@ def build_model(
         run = Run(Path(config.init))
         start, brought = run.weights(), run.config.encoder
         if config.encoder != brought:
-            line = f"expected {brought}, the encoder of init, found {config.encoder}"
+            line = f"expected {brought}, as in the run of init, found {config.encoder}"
             raise SettingsError(f"encoder: {line}")
     bi_encoder = open_bi_encoder(start or config.encoder, config)
     bilstm = isinstance(bi_encoder.encoder, BiLSTM)
@@ -117,7 +117,7 @@ def open_bi_encoder(source: str | Path, config: RunConfig) -> BiEncoder:
     found = BiEncoder.from_pretrained(source, config.pooling, config.max_tokens)
     if found.skipped_tensors:
         parts = first_names(found.skipped_tensors)
-        print(one_line(f"encoder: the heads of the checkpoint are left out: {parts}"), flush=True)
+        print(one_line(f"encoder: these parts of the checkpoint are not used: {parts}"), flush=True)
     return found
 
 
@@ -132,7 +132,7 @@ def load_trained(
     run = Run(folder)
     best, config = run.weights(), run.config
     if config.pretrains:
-        raise RunError(f"{folder}: expected a run of tasks, found one of mode pretrain")
+        raise RunError(f"{folder}: a run of mode pretrain has no tasks; train on from it by --init")
     if max_tokens is not None:
         config = replace(config, max_tokens=max_tokens)
     run.warn_if_unfinished()
@@ -156,13 +156,13 @@ def soft_targets(config: RunConfig) -> dict[str, Tensor]:
     for folder in map(Path, config.teacher):
         taught = [name for name in Run(folder).config.tasks if name in students]
         if not taught:
-            raise SettingsError(f"teacher: {folder} is not a run of {', '.join(students)}")
+            raise SettingsError(f"teacher: {folder} has none of the tasks {', '.join(students)}")
         for name in taught:
             teachers[name].append(folder)
     found = {}
     for name, task in plain_tasks(config).items():
         runs = teachers.get(name, [])
-        given = ", ".join(map(str, runs)) or "no teacher, only its labels"
+        given = ", ".join(map(str, runs)) or "its labels only"
         print(f"{name}: learns from {given}", flush=True)
         if runs:
             examples = task.read(data_folder(config.data), "train", limit_of(config.limit, name))
@@ -183,6 +183,6 @@ def scores_of(folder: Path, config: RunConfig, task: Task, examples: Examples) -
     if config.tasks[name].outputs != stored.tasks[name].outputs or (
         (task.kind.columns, task.kind.class_names) != (theirs.kind.columns, theirs.kind.class_names)
     ):
-        raise RunError(f"{folder}: its task {task.name} has other classes than that of this run")
+        raise RunError(f"{folder}: the classes of task {task.name} differ from those of this run")
     split = tokenized(theirs, examples, model.bi_encoder.tokenizer)
     return torch.from_numpy(score_split(model, theirs, split))

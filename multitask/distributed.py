@@ -84,7 +84,7 @@ def exchange(call: Callable[..., Any], *arguments: Any) -> None:
     except RuntimeError as error:
         reason = str(error).partition("\n")[0]
         raise UserError(
-            "another process of the run has ended, see its message; "
+            "another process of the run has ended; read its message. "
             f"--resume continues from the last checkpoint ({reason})"
         ) from error
 

@@ -35,7 +35,7 @@ class AdamW(Settings, name="adamw"):
     )
     lr_schedule: Literal["linear", "constant"] = setting(
         "linear",
-        help="after the warm-up, the learning rates fall to 0 in a line, or stay",
+        help="after the warm-up, the learning rates fall linearly to 0, or stay constant",
         flag=False,
     )
     weight_decay: NonNegative = setting(0.01, help="weight decay of matrices (BEES, section 5.3)")

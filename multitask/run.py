@@ -67,11 +67,11 @@ def train(
             cause: SettingsError, RunError, DataError, EncoderError.
     """
     if resume and overwrite:
-        raise SettingsError("resume and overwrite: expected at most one of them")
+        raise SettingsError("resume and overwrite: give only one of them")
     if not config.tasks and config.text_file is None:
         raise SettingsError("tasks: name one or more, such as sst")
     if config.mode not in TRAINING_MODES:
-        raise SettingsError(f"mode: {', '.join(TRAINING_MODES)} are trained, not {config.mode}")
+        raise SettingsError(f"mode: choose {all_names(TRAINING_MODES, 'or')}, not {config.mode}")
     place = default_folder(config) if folder is None else Path(convert("folder", str, folder))
     run, started = Run(place), time.perf_counter()
     processes = connected_processes(config.device)
@@ -90,7 +90,7 @@ def train(
                 shared = config, data, finished
         config, data, finished = processes.gather(shared)[0]
         if finished:
-            print(f"{run.folder} holds this run, finished; --overwrite would repeat it")
+            print(f"{run.folder} holds this run, already finished; --overwrite repeats it")
             if processes.first:
                 remove(run.folder / "last")  # in case it was killed before that
             return Run(place.absolute())
@@ -108,13 +108,13 @@ def train(
         with processes.synchronized_errors():
             resumed = resume and trainer.resume()
         if len(set(processes.gather(trainer.progress.step))) > 1:
-            raise RunError(f"{run.folder}: expected the same checkpoint in every process")
+            raise RunError(f"{run.folder}: the processes have different checkpoints")
         print(f"data read and encoder loaded in {time.perf_counter() - started:.1f} s", flush=True)
         encoder, progress = trainer.model.bi_encoder, trainer.progress
         rate, usual = config.optimizer.lr, type(config.optimizer)().lr
         if encoder.width > WIDTH and rate == usual and not config.freeze_encoder:
-            line = f"lr {rate:g} suits an encoder of width {WIDTH}; BEES fine-tunes BERT base"
-            print(f"{line} at --lr 2e-5 --head-lr 2e-5 (--preset bees)", flush=True)
+            line = f"lr {rate:g} was chosen for an encoder of width {WIDTH}; for BERT base, try"
+            print(f"{line} --lr 2e-5 --head-lr 2e-5 (--preset bees)", flush=True)
         what = f"{'pre-trains' if config.pretrains else 'trains'} {Path(config.encoder).name} on "
         where = f"{all_names([*trainer.tasks])}, on {encoder.device}: "
         steps = f"{counted(config.epochs, 'epoch')}, {counted(trainer.total_steps, 'step')} in all"

@@ -31,13 +31,13 @@ def locked(run: Run) -> Iterator[None]:
     folder, stored = run.folder, run.read("config.json")
     names = sorted(one.name for one in folder.glob("[!.]*") if one.name != "run.lock")
     if names and not is_run(stored):
-        line = f"expected a new or empty folder, or a run, found {names[0]}, but no"
-        raise RunError(f"{folder}: {line} config.json of a run; choose another --output")
+        line = f"the folder has other files, such as {names[0]}; choose another --output"
+        raise RunError(f"{folder}: {line}")
     folder.mkdir(parents=True, exist_ok=True)
     try:
         lock = FileLock(folder / "run.lock").acquire(blocking=False)
     except Timeout as busy:
-        line = "another process is using it; wait for its end, or choose another --output"
+        line = "another process uses this folder; wait for its end, or choose another --output"
         raise RunError(f"{folder}: {line}") from busy
     with lock:
         for half in (*folder.glob(".*.new"), *(folder / "predictions").glob(".*.new")):
@@ -71,8 +71,8 @@ def holds(run: Run, config: RunConfig, data: Mapping[str, str], resume: bool) ->
         return False
     check_same(run, config.to_json(), data)
     if not run.metrics and not resume:
-        advice = "add --resume to go on with it, or --overwrite to start again"
-        raise RunError(f"{run.folder}: found an unfinished run; {advice}")
+        advice = "add --resume to continue it, or --overwrite to start again"
+        raise RunError(f"{run.folder}: the run is unfinished; {advice}")
     return bool(run.metrics)
 
 
@@ -86,10 +86,10 @@ def check_same(run: Run, asked: Mapping[str, Any], data: Mapping[str, str]) -> N
     found = f"{keys[0]}: {stored.get(keys[0])!r}" if keys else ""
     found = found or next((key for key in data if before.get(key) != data[key]), "")
     if found:
-        advice = f"choose another --output, go on with --config {run.folder / 'config.json'}"
+        advice = f"choose another --output, continue it by --config {run.folder / 'config.json'}"
         if keys[:1] == ["epochs"] and run.metrics:
-            advice = f"it is finished; train on from it with --init {run.folder} and an --output"
-        line = f"here is a run with another {found}; {advice}, or add --overwrite"
+            advice = f"it is finished; start from it by --init {run.folder} and another --output"
+        line = f"the folder holds a run with another {found}; {advice}, or add --overwrite"
         raise RunError(f"{run.folder}: {line}")
 
 
@@ -127,7 +127,7 @@ def check_inputs_stay(folder: Path, config: RunConfig) -> None:
     """
     for name in filter(None, (config.encoder, config.init, *config.teacher)):
         if Path(name).exists() and Path(name).resolve().is_relative_to(folder.resolve()):
-            raise SettingsError(f"output: the run reads {name}, which is in it; choose another")
+            raise SettingsError(f"output: the run reads {name} in this folder; choose another")
 
 
 def begin(run: Run, config: Mapping[str, Any], data: Mapping[str, str]) -> None:
@@ -215,7 +215,7 @@ def merged_run(
     process uses it.
     """
     if folder.resolve() in {one.resolve() for one in members}:
-        raise UserError(f"{folder}: expected another --output than a member's folder")
+        raise UserError(f"{folder}: this is the folder of a member; choose another --output")
     run = Run(folder)
     with locked(run):
         if run.read("config.json") and not overwrite:

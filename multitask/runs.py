@@ -50,14 +50,14 @@ class Run:
         """The settings as JSON, also of an ensemble; RunError if there is no run."""
         found = self.read(EXPORTED if self.exported else "config.json")
         if not is_run(found):
-            raise RunError(f"{self.folder}: expected a run with a config.json, found none")
+            raise RunError(f"{self.folder}: there is no run in this folder")
         return found
 
     @cached_property
     def config(self) -> RunConfig:
         """The configuration; RunError for an ensemble."""
         if self.settings["mode"] == "ensemble":
-            raise RunError(f"{self.folder}: expected a run with an encoder, found an ensemble")
+            raise RunError(f"{self.folder}: an ensemble has no encoder; use one of its members")
         try:
             return RunConfig(**self.settings)
         except UserError as error:
@@ -132,7 +132,7 @@ class Run:
         best = self.folder if self.exported else self.checkpoint("best")
         if best is None:
             _ = self.settings  # raises RunError if there is no run at all
-            raise RunError(f"{self.folder}: expected a run with the weights in best, found none")
+            raise RunError(f"{self.folder}: the run has no weights (no folder best)")
         read_state(best, RunError)
         return best
 
@@ -191,5 +191,5 @@ def check_same_rows(runs: Iterable[Run], task: str, split: str) -> None:
             found.setdefault(by_column or run.read("data.json").get(f"{task} {split}"), run.folder)
     if len(found) > 1:
         first, other, *_ = found.values()
-        line = f"expected the {split} file of {task} of {first}, with ids from the same column"
-        raise RunError(f"{other}: {line}, found another; describe the task with id=COLUMN")
+        line = f"its {split} file of {task} is not the one of {first}, or has other ids"
+        raise RunError(f"{other}: {line}; describe the task with id=COLUMN in both runs")

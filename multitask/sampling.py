@@ -81,7 +81,7 @@ class Sampler(Settings):
     def probabilities(self, work: Workload, epoch: int) -> np.ndarray:
         """Return the probability of each task in an epoch (from 1): float64 (tasks,) with sum 1."""
         if self.alpha is None:
-            line = "expected a method probabilities or batches, found neither"
+            line = "the class needs a method probabilities or batches"
             raise UserError(f"sampler {self.name}: {line}")
         return power_probabilities(work.sizes, self.alpha)
 

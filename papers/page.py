@@ -102,7 +102,7 @@ def table_of(table: Mapping[str, Any], evidence: Evidence) -> str:
             cells.append(f"{theirs} / {ours}".strip() if theirs or (ours and prints) else ours)
         rows.append(cells)
     reading = "Printed / ours, mean" if prints else "Mean"
-    note = f"{reading}±standard deviation of {usual} seeds; other numbers of seeds in brackets."
+    note = f"{reading}±standard deviation of {usual} seeds. Other numbers of seeds are in brackets."
     note = note if usual > 1 else ""
     return "\n\n".join(filter(None, [text_of(["", *columns.values()], rows), note]))
 
@@ -150,6 +150,4 @@ def measured(store: Store) -> str:
     if not dates:
         return ""
     when = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
-    return (
-        f"Measured on {', '.join(machines)}; {when}; each line of {store.csv.name} has its commit."
-    )
+    return f"Measured on {', '.join(machines)}; {when}. Commits are in {store.csv.name}."

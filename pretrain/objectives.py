@@ -43,7 +43,7 @@ class TextObjective(PretrainObjective):
 
     def source(self, config: Any) -> Texts:
         """Return the texts to train on; `config` is the `RunConfig` of the run."""
-        raise UserError(f"objective {self.name}: expected source")
+        raise UserError(f"objective {self.name}: the class needs a method source")
 
 
 class FileObjective(TextObjective):
@@ -58,7 +58,7 @@ class FileObjective(TextObjective):
 
     def faults(self) -> Iterator[str]:
         if self.text and self.data_file is None:
-            yield "text: needs data_file, the file of this column"
+            yield "text: needs data_file, the file with this column"
         elif len(self.text) > (2 if self.of_pairs else 1):
             yield f"text: too many columns for objective {self.name}: {', '.join(self.text)}"
         elif self.of_pairs and self.data_file is not None and len({*self.text}) != 2:
@@ -75,17 +75,17 @@ class FileObjective(TextObjective):
 
 
 class SimCSE(FileObjective, name="simcse"):
-    """Each sentence finds its other view, which dropout makes, in the batch (Gao et al., 2021)."""
+    """Match two views of each sentence, which differ by dropout (Gao et al., 2021)."""
 
 
 class Pairs(FileObjective, name="pairs"):
-    """Each text finds the one that belongs to it (Quora duplicates, STS from 4 on, --text)."""
+    """Match the two texts of a pair (Quora duplicates, STS pairs from 4 on, columns of --text)."""
 
     of_pairs = True
 
 
 class NLI(TextObjective, name="nli"):
-    """Each premise finds what follows from it; what contradicts it is a hard negative."""
+    """Match each premise with an entailed sentence; a contradicting one is a hard negative."""
 
     needs_file = True
     nli: Name | None = setting(
@@ -104,4 +104,4 @@ class NLI(TextObjective, name="nli"):
 
     def faults(self) -> Iterator[str]:
         if self.nli is None:
-            yield "nli: expected a file with objective nli, found none"
+            yield "nli: objective nli needs this file"

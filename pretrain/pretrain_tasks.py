@@ -126,7 +126,7 @@ def overlap_lines(config: RunConfig, tasks: Mapping[str, Task]) -> Iterator[str]
     """Yield one line per task: how many of its dev and test sentences are in the training text."""
     folder, objective = data_folder(config.data), config.pretraining_objective
     if objective.file is not None and config.data == SAMPLE:
-        yield "dev is STS of the bundled sample, made from templates: its metrics mean little"
+        yield "dev is the STS of the bundled sample, made from templates: its scores mean little"
     examples = [
         task.read(folder, "train", limit_of(config.limit, task.name)) for task in tasks.values()
     ]

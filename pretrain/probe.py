@@ -95,7 +95,7 @@ def regression(
     from sklearn.linear_model import LogisticRegression
 
     if kind.classes is None:
-        raise RunError(f"{name}: expected a task with classes, found one without")
+        raise RunError(f"{name}: choose a task with classes; this one has none")
     targets, known = splits["train"].examples.targets, splits["dev"].examples.targets
     assert targets is not None
     assert known is not None

@@ -50,7 +50,7 @@ class Texts:
             return build_task("sts").read(folder, "dev", limit)
         columns, groups = self.make(folder, limit)
         if len(np.unique(groups if groups.ndim == 1 else groups[:, 0])) < 2:
-            line = "expected two examples that share no text, without case and spaces"
+            line = "training needs two examples that share no text (case and spaces do not count)"
             raise DataError(f"{self.origin}: {line}, found none among {len(groups)}")
         return Examples([str(i) for i in range(len(groups))], columns, groups)
 

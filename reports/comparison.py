@@ -155,10 +155,10 @@ def about(found: Comparison, other: System) -> str:
         text = f"No clear difference {place}: {other.name} {after}, {found.first} {before}"
     above = [one.task for one in rest if one.clear and one.difference > 0]
     below = [one.task for one in rest if one.clear and one.difference < 0]
-    text += f"; clearly above on {all_names(above)}" if above else ""
-    text += f"; clearly below on {all_names(below)}" if below else ""
+    text += f". {other.name} is clearly above on {all_names(above)}" if above else ""
+    text += f". {other.name} is clearly below on {all_names(below)}" if below else ""
     names = [one.task for one in several if one.task != OVERALL]
-    return f"{text}; {basis(found, [found.first, other.name], names)}."
+    return f"{text} ({basis(found, [found.first, other.name], names)})."
 
 
 def about_one(found: Comparison) -> str:
@@ -166,7 +166,7 @@ def about_one(found: Comparison) -> str:
         f"{one.metric} {100 * one.mean(found.first):.1f} on {name}"
         for name, one in found.tasks.items()
     ]
-    return f"{found.first}: {', '.join(scores)}; {basis(found, [found.first], [*found.tasks])}."
+    return f"{found.first}: {', '.join(scores)} ({basis(found, [found.first], [*found.tasks])})."
 
 
 def basis(found: Comparison, systems: Sequence[str], names: Sequence[str]) -> str:
@@ -176,8 +176,8 @@ def basis(found: Comparison, systems: Sequence[str], names: Sequence[str]) -> st
         counted(len(s), "seed") if len(s) > 1 else f"seed {s[0]}" if s else "no seed"
         for s in several
     ]
-    counts = [f"{len(found.tasks[task].ids):,} ({task})" for task in names]
-    return f"{' and '.join(dict.fromkeys(seeds))}; n = {', '.join(counts)}"
+    counts = [f"{task} {len(found.tasks[task].ids):,}" for task in names]
+    return f"{' and '.join(dict.fromkeys(seeds))}; dev examples: {', '.join(counts)}"
 
 
 def warnings(found: Comparison) -> list[str]:
@@ -189,7 +189,7 @@ def warnings(found: Comparison) -> list[str]:
         if one.left_out
     ]
     return lines + [
-        f"{system} with seed {seed} predicts one class for all of {name}: "
+        f"{system} with seed {seed} predicts the same class for every dev example of {name}: "
         f"{one.task.kind.names[int(predictions[0])]}."
         for name, one in found.tasks.items()
         if one.task.kind.classes is not None

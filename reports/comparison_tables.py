@@ -111,14 +111,14 @@ def sections(found: Comparison) -> list[Section]:
 
 CLEAR = "A difference is clear if its 95 % interval over examples and seeds excludes 0."
 NOTES = (
-    "Mean ± standard deviation over the seeds (their number); the best mean of a column is bold. "
-    "Dev chose the best epochs. Overall is the mean of the main metrics, correlations scaled to "
-    "0..1; with the three tasks of CS224N it is theirs. Training per seed is the time of all runs "
-    "of a seed; times of other machines or numbers of threads cannot be compared. Intervals: "
-    "paired bootstrap over the examples and the seeds, 2,000 samples, not adjusted for several "
-    f"comparisons. {CLEAR} With one seed they do not contain the variation of seeds, with two or "
-    "three they are rough. Texts of dev, of the first seed, are on the page if its file is here "
-    "and unchanged; right answers are bold."
+    "Scores are means ± standard deviations over seeds, with the number of seeds in brackets. The "
+    "best mean of a column is bold. Dev chose the best epochs. Overall is the mean of the main "
+    "metrics, with correlations scaled to 0..1. Training per seed is the time of all runs of a "
+    "seed. Compare it only on the same machine and number of threads. The intervals are from a "
+    "paired bootstrap over examples and seeds, 2,000 samples, not adjusted for several "
+    f"comparisons. {CLEAR} With one seed, an interval lacks the variation of seeds. With two or "
+    "three, it is rough. Examples show dev texts and the predictions of the first seed, if the "
+    "data file is here and unchanged. Right answers are bold."
 )
 
 

@@ -104,7 +104,7 @@ def summary(result: dict[str, Any], run: Run) -> str:
     for task, found in further.get("before", {}).items():
         metric = next(iter(found))  # the metric that selects the best epoch
         if result["dev"][task][metric] < found[metric]:
-            lines.append(f"{task}: the encoder was better before, by {metric} on dev")
+            lines.append(f"{task}: by {metric} on dev, the encoder was better before")
     return "\n".join(lines)
 
 

@@ -90,13 +90,13 @@ def read_task(task: str, systems: Sequence[System]) -> TaskScores:
     check_same_rows(runs.values(), task, "dev")
     tables = {str(run.folder): run.scores(task, "dev") for run in runs.values()}
     if without := [folder for folder, one in tables.items() if one.targets is None]:
-        raise UserError(f"{without[0]}: expected labels, found none")
+        raise UserError(f"{without[0]}: the dev examples have no labels")
     described = next(iter(runs.values())).task(task)
     table = aligned(tables, described.kind.predictions)
     kept = np.argsort(table.ids, kind="stable")
     kept = kept[~table.selected_on[kept]]
     if not len(kept):
-        line = "expected dev examples that selected no member of an ensemble, found none"
+        line = "every dev example selected members of an ensemble"
         raise UserError(f"{task}: {line}; compare fewer ensembles")
     assert table.targets is not None
     rows = {folder: row for row, folder in enumerate(tables)}

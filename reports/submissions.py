@@ -43,7 +43,7 @@ def check_predictions(file: Path, task: Task, ids: Sequence[str]) -> Checked:
     Each problem is one line of text with the file and the line number.
     """
     if not file.is_file():
-        return Checked(file, 0, (f"{file}: expected a prediction file, found none",))
+        return Checked(file, 0, (f"{file}: the file is missing",))
     header, *lines = file.read_bytes().split(b"\n")
     problems: list[str] = []
     assert task.output is not None
@@ -51,21 +51,21 @@ def check_predictions(file: Path, task: Task, ids: Sequence[str]) -> Checked:
     if header != expected:
         problems.append(f"{file}, line 1: expected the header {expected!r}, found {header[:80]!r}")
     if not lines or lines.pop() != b"":
-        problems.append(f"{file}: expected a line break at the end of the last row, found none")
+        problems.append(f"{file}: the last row needs a line break at its end")
     wanted, found = set(ids), dict[str, float]()
     for number, line in enumerate(lines, 2):
         try:
             name, text = split_row(line)
             if name in found:
-                raise ValueError(f"expected each id once, found {name} again")
+                raise ValueError(f"the id {name} is there twice")
             if name not in wanted:
-                raise ValueError(f"expected an id of the data, found {name}")
+                raise ValueError(f"the id {name} is not in the data")
             found[name] = 0.0  # the id is present, even if its value is invalid
             found[name] = read_value(task, text)
         except ValueError as error:
             problems.append(f"{file}, line {number}: {error}")
     if missing := [one for one in ids if one not in found]:
-        lack = f"lacks {len(missing):,} of the ids ({len(ids):,}), such as {missing[0]}"
+        lack = f"missing ids: {len(missing):,} of {len(ids):,}, such as {missing[0]}"
         problems.append(f"{file}: {lack}")
     if (more := len(problems) - SHOWN) > 0:
         problems[SHOWN:] = [f"{file}: and {more} more"]
@@ -105,7 +105,7 @@ def check_folder(
     stems = {*own, *(one.stem for one in every_task if one)}
     known = {f"{stem}-{split}-output.csv" for stem in stems for split in SPLITS}
     found = [
-        Checked(file, 0, (f"{file}: expected predictions of a built-in task, found other ones",))
+        Checked(file, 0, (f"{file}: no task has a file of this name",))
         for file in sorted(folder.glob("*-output.csv"))
         if file.name not in known
     ]
@@ -141,7 +141,7 @@ def score_table(found: Sequence[Checked]) -> str:
     """Return a table by file and metric, with overall scores of splits with all three tasks."""
     rows = []
     for one in found:
-        count, state = f"{one.rows:,}", "wrong" if one.problems else "sound"
+        count, state = f"{one.rows:,}", "wrong" if one.problems else "valid"
         figures = [(name, f"{value:.4f}") for name, value in one.metrics.items()]
         for name, value in figures or [("", "")]:
             rows.append([one.split, one.task, count, state, name, value])

@@ -41,18 +41,18 @@ def group_runs(runs: Sequence[tuple[str | None, Run]]) -> list[System]:
     common = set.intersection(*every) if len(every) > 1 else set()
     for name, run in runs:
         if not run.metrics:
-            raise UserError(f"{run.folder}: expected a finished run, found an unfinished one")
+            raise UserError(f"{run.folder}: the run is not finished; continue it with --resume")
         mode = run.settings["mode"]
         if mode == "pretrain":
-            line = "found one of mode pretrain; compare runs that begin with it, by --init"
-            raise UserError(f"{run.folder}: expected a run of tasks, {line}")
+            line = "compare runs that start from it with --init"
+            raise UserError(f"{run.folder}: a run of mode pretrain has no tasks; {line}")
         title = name or ", ".join([mode, *(one for one in settings_of(run) if one not in common)])
         others = found.setdefault(title, [])
         for other in others if name is None else ():
             for task in {*run.tasks} & {*other.tasks}:
                 if data_of(run, task) != data_of(other, task):
-                    line = f"has other data, options or tasks beside {task} than {other.folder}"
-                    raise UserError(f"{run.folder}: {line}; NAME=RUN distinguishes systems")
+                    line = f"its data, options or tasks beside {task} differ from {other.folder}"
+                    raise UserError(f"{run.folder}: {line}; name each system with NAME=RUN")
         others.append(run)
     return [make_system(name, tuple(several)) for name, several in found.items()]
 
@@ -91,8 +91,8 @@ def make_system(name: str, runs: tuple[Run, ...]) -> System:
             cell = task, seed_of(run)
             if cell in cells:
                 raise UserError(
-                    f"{run.folder}: expected one run of {task} with seed {cell[1]} in the system "
-                    f"{name}, found {cells[cell].folder} too; NAME=RUN distinguishes systems"
+                    f"{run.folder} and {cells[cell].folder} are both runs of {task} with seed "
+                    f"{cell[1]} in the system {name}; name each system with NAME=RUN"
                 )
             cells[cell] = run
     return System(name, runs, cells)

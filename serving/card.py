@@ -39,16 +39,16 @@ HEADS = """from serving import load
 model = load("DIR")
 model.predict([{example}])"""
 QQP_CAVEAT = (
-    "The encoder all-MiniLM-L6-v2 was trained on duplicates of Quora's questions: its scores on "
+    "The encoder all-MiniLM-L6-v2 was trained on Quora's duplicate questions. So the scores on "
     "qqp are too high."
 )
 STS_CAVEAT = (
-    "The CS224N split of STS reshuffles STS-B: an encoder that has seen official STS-B has seen "
-    "part of this dev set."
+    "CS224N's STS is STS-B, split anew. An encoder that was trained on the official STS-B has "
+    "seen part of this dev set."
 )
 EPOCH = {  # by the setting `keep`
-    "best": "The best epoch was chosen on the dev examples whose scores these are.",
-    "last": "The weights are those of the last epoch; no epoch was chosen by these scores.",
+    "best": "The best epoch was chosen by its scores on these dev examples.",
+    "last": "The weights are from the last epoch. No epoch was chosen by its scores.",
 }
 PATHS = ("data", "init", "teacher", "encoder", "text", "nli", *FILES)  # settings
 ALWAYS = ("mode", "limit", "epochs", "batch_size", "seed")
@@ -85,7 +85,7 @@ def card(model: MultiTaskModel, metrics: Mapping[str, Any], kind: str) -> str:
         parts += ["## Scores", table, EPOCH[config.keep]]
     caveats = [QQP_CAVEAT] if config.encoder == "minilm" and "qqp" in model.tasks else []
     caveats += [STS_CAVEAT] if "sts" in model.tasks else []
-    caveats.append("The model was trained for the language and the kind of text of its data only.")
+    caveats.append("Use the model only for the language and the kind of text of its training data.")
     return "\n\n".join([*parts, "## Limits", "\n".join(f"- {one}" for one in caveats)]) + "\n"
 
 

@@ -62,7 +62,7 @@ class SentenceClassifier(ClassifierMixin, BaseEstimator):
         """Train on n texts, an array (n,) or (n, 1), or on n pairs (n, 2); `y` has n classes."""
         if more:
             line = "settings={'class_weights': 'balanced'} gives weights to classes"
-            raise TypeError(f"fit: expected X and y, found {', '.join(more)}, too; {line}")
+            raise TypeError(f"fit takes only X and y, found {', '.join(more)}; {line}")
         rows = self.texts(X, reset=True)
         if y is None:
             raise ValueError("SentenceClassifier requires y to be passed, but the target y is None")

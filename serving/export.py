@@ -31,10 +31,10 @@ def export(
     folder = folder.resolve()
     content = sorted(one.name for one in folder.iterdir()) if folder.is_dir() else []
     if (content and EXPORTED not in content) or (folder.exists() and not folder.is_dir()):
-        found = content[0] if content else "a file"
-        raise UserError(f"{folder}: expected a new folder or an export, found {found}")
+        found = f"the folder has other files, such as {content[0]}" if content else "it is a file"
+        raise UserError(f"{folder}: {found}; choose another --output")
     if content and not overwrite:
-        raise UserError(f"{folder}: found an export; --overwrite would replace it")
+        raise UserError(f"{folder}: the folder holds an export; add --overwrite to replace it")
     model = load(run, "cpu")
     transformer_config(f"format {kind}", model.model.bi_encoder.encoder.config)
     if kind == "onnx":
@@ -44,7 +44,7 @@ def export(
         model, metrics = model.of_task(task), of_task(metrics, task)
     elif model.model.branches:
         names = ", ".join(model.tasks)
-        raise SettingsError(f"task: a run with branches needs the task to export, one of {names}")
+        raise SettingsError(f"task: the run has branches; choose one of its tasks: {names}")
     with atomic_path(folder, overwrite) as new:
         new.mkdir(parents=True)
         return write(model, metrics, new, kind)

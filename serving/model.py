@@ -101,7 +101,7 @@ class MultiTaskModel:
         widths = {len(row) for row in rows} or {1}
         if len(widths) > 1 or not widths <= {1, 2}:
             found = " and ".join(map(str, sorted(widths)))
-            raise RunError(f"texts: expected only texts or only pairs, found {found} in a row")
+            raise RunError(f"texts: give only texts or only pairs, found {found} in a row")
         columns: Columns = list(zip(*rows, strict=True)) or [[]]
         for column in columns:
             check_texts(column)
@@ -131,7 +131,7 @@ class MultiTaskModel:
             self.check_known(name)
         if not wanted or not {*wanted} <= {*able}:
             names = [name for name in wanted or self.tasks if name not in able]
-            raise RunError(f"{', '.join(names)}: expected pairs of texts, found single ones")
+            raise RunError(f"{', '.join(names)}: give pairs of texts, not single texts")
         return wanted
 
     def check_known(self, task: str) -> None:
@@ -228,7 +228,7 @@ class MultiTaskModel:
         self.check_embeds_texts(task)
         if task is None and self.model.branches:
             names = ", ".join(self.model.branches)
-            line = f"embeddings of the shared encoder, without a branch; task chooses one: {names}"
+            line = f"the embeddings are of the shared encoder; for a branch, give its task: {names}"
             warnings.warn(line, Notice, stacklevel=3)
         return self.model.bi_encoder_of(task)
 
@@ -237,7 +237,7 @@ class MultiTaskModel:
         if task is not None:
             self.check_known(task)
         if not self.embeds_texts(task):
-            line = "expected a run that embeds single texts, found only pairs in one sequence"
+            line = "the run reads pairs as one sequence, and cannot embed single texts"
             raise RunError(f"{line}: {task or ', '.join(self.tasks)}")
 
     def embeds_texts(self, task: str | None = None) -> bool:

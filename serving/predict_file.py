@@ -50,7 +50,7 @@ def standard_input(encoding: str) -> Iterator[list[str]]:
         texts = line.split("\t")
         width = width or min(len(texts), len(TEXTS))
         if len(texts) != width:
-            expected = f"{width} as before" if number > 1 else "one text, or two with a tab"
+            expected = f"{width} as in line 1" if number > 1 else "one text, or two with a tab"
             line = f"expected {expected}, found {len(texts)}"
             raise DataError(f"standard input, line {number}: {line}")
         yield texts

@@ -96,7 +96,7 @@ def is_empty(text: str) -> bool:
     return not text.strip()
 
 
-def warn_of_empty_texts(empty: int, total: int, result: str = "no prediction from it") -> None:
+def warn_of_empty_texts(empty: int, total: int, result: str = "no prediction") -> None:
     """Warn the caller's caller if rows have an empty text; `result` is what they have instead."""
     if empty:
         has = "has" if empty == 1 else "have"

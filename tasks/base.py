@@ -100,7 +100,7 @@ class TaskOptions(Settings):
 
     def build(self) -> "Task":
         """Return the task with these options."""
-        raise UserError(f"task {self.name}: expected a method build, found none")
+        raise UserError(f"task {self.name}: the class needs a method build")
 
     @property
     def outputs(self) -> dict[str, Any]:

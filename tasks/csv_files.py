@@ -73,7 +73,7 @@ def csv_rows(content: str, layout: Layout, ending: str) -> tuple[list[str], Rows
                     alike += [(line, joined)] * all(one.count(mark) == marks for one in several)
             line = reader.line_num + 1
     except csv.Error as error:
-        cure = "; --table quotes=no reads quotation marks as characters" if quoted else ""
+        cure = "; if quotation marks are characters, add --table quotes=no" if quoted else ""
         expected = f"expected {kind}-separated fields"
         raise ValueError(f"line {line}: {expected}, found: {error}{cure}") from error
     # Each line of such a cell has as many delimiters as a row. Those of a few short cells with
@@ -82,8 +82,8 @@ def csv_rows(content: str, layout: Layout, ending: str) -> tuple[list[str], Rows
     wrong = [line for line, joined in alike if joined * max(1, len(columns) - 1) > most]
     total = sum(joined for _, joined in alike) if len(columns) > 1 else 0
     if layout.quotes is None and (wrong or (total > most and 2 * total > breaks)):
-        found = "found quotation marks around several lines that look like rows"
-        cure = "--table quotes=no reads the marks as characters, quotes=yes the lines as one cell"
+        found = "several lines between quotation marks look like rows"
+        cure = "add --table quotes=no if the marks are characters, quotes=yes if it is one cell"
         raise ValueError(f"line {(wrong or alike[0])[0]}: {found}; {cure}")
     return columns, rows, delimiter
 

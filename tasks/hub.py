@@ -39,7 +39,7 @@ def fetch(name: str, source: Path | None) -> dict[str, Any]:
         whole = datasets.concatenate_datasets([*found.values()])
     except Exception as error:  # the library does not catch those of its HTTP clients
         line = f"{name}: {origin['repo']} could not be {'read' if source else 'reached'}"
-        advice = "--source DIR has a folder per task, the output of datasets' save_to_disk"
+        advice = "--source DIR needs a folder per task, written by datasets' save_to_disk"
         raise DataError(f"{line}; {advice} ({type(error).__name__}: {error})") from error
     order, wanted = np.random.default_rng(0).permutation(len(whole)), sum(origin["sizes"].values())
     dev, test = (round(len(whole) * origin["sizes"][n] / wanted) for n in ("dev", "test"))

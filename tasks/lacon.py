@@ -29,7 +29,7 @@ class LaCon(Objective, name="lacon"):
     )
     label_heads: Count = setting(
         6,
-        help="slices of the embeddings in the term icl, or the next smaller divisor of the width",
+        help="slices of the embeddings in the term icl; or the next divisor of the width below",
         source="Zhang et al., 2022, Figure 5b",
         flag=False,
     )

@@ -31,7 +31,7 @@ class Objective(TrainingObjective):
 
     def of_task(self, task: Task) -> Task:
         """Return a task with classes, trained by this objective."""
-        raise UserError(f"objective {self.name}: expected a method of_task, found none")
+        raise UserError(f"objective {self.name}: the class needs a method of_task")
 
 
 def with_objective(task: Task, objective: Objective) -> Task:
@@ -40,7 +40,7 @@ def with_objective(task: Task, objective: Objective) -> Task:
         return task
     found = objective.of_task(task)
     if (name := getattr(found, "name", None)) != task.name:
-        line = f"expected of_task to return the task {task.name}, found {name}"
+        line = f"of_task must return the task {task.name}, not {name}"
         raise UserError(f"objective {objective.name}: {line}")
     return found
 
@@ -52,7 +52,7 @@ class WithContrast(Objective, prefix="scl_"):
         0.3, help="temperature, which divides the cosines", source=SOURCE
     )
     weight: Share = setting(
-        0.3, help="share of the contrastive terms; cross-entropy has the rest", source=SOURCE
+        0.3, help="share of the contrastive terms; the rest is cross-entropy", source=SOURCE
     )
 
     def contrast(self, task: Task, texts: Embeddings, targets: Tensor) -> Tensor:
@@ -87,7 +87,7 @@ class WithPullPush(WithContrast):
     """Cross-entropy with pull and push, and a preference between these two."""
 
     preference: Fraction = setting(
-        0.1, help="preference for pull; push has the rest", metavar="R", source=SOURCE
+        0.1, help="preference for pull; the rest is for push", metavar="R", source=SOURCE
     )
 
     @property

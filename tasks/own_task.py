@@ -64,24 +64,24 @@ class OwnTask(TaskOptions, Layout):
         yield from Layout.faults(self)
         reserved = RESERVED.fullmatch(self.name)
         if reserved or not NAME.fullmatch(self.name):
-            what = "1 to 32 lower-case letters, digits, - and _, the first a letter"
-            found = short(self.name) + (", which is reserved" if reserved else "")
-            yield f"a task's name has {what}, found {found}; choose another name"
+            rule = "a name has 1 to 32 lower-case letters, digits, - and _, the first a letter"
+            rule = "this name is reserved" if reserved else rule
+            yield f"{short(self.name)}: {rule}; choose another name"
         columns = [*self.text, *self.label]
         if twice := [one for one in columns if columns.count(one) > 1]:
-            yield f"column {twice[0]!r} is there twice, as text or label"
+            yield f"column {twice[0]!r} is named twice, as text or label"
         if self.labels and self.type in ("regression", "similarity"):
-            yield f"labels: {self.type} does not have it"
+            yield f"labels: type {self.type} has no classes; leave it out"
         if self.type == "similarity" and len(self.text) == 1:
             yield "text: similarity needs 2 columns, found 1"
         if len(self.label) > 1 and self.type not in (None, "multi-label"):
-            yield f"label: {self.type} has one column, found {len(self.label)}"
+            yield f"label: type {self.type} takes one column, found {len(self.label)}"
         if len(self.label) > 1 and self.labels not in ((), self.label):
-            yield "labels: several label columns have the names of the labels"
+            yield "labels: leave it out; the names of several label columns are the labels"
         if self.low is not None and self.high is not None and self.low >= self.high:
-            yield f"low: expected less than high, {self.high:g}, found {self.low:g}"
+            yield f"low: must be less than high ({self.high:g}), found {self.low:g}"
         if len(self.labels) == 1 or len({*map(same, self.labels)}) < len(self.labels):
-            yield f"labels: expected two or more, each once, found {first_names(self.labels)}"
+            yield f"labels: name two or more, each once, found {first_names(self.labels)}"
 
     @property
     def mark(self) -> str:
@@ -124,7 +124,7 @@ class OwnTask(TaskOptions, Layout):
         cells = found.cells(table)
         try:
             if not cells:
-                raise ValueError("expected labels, found none")
+                raise ValueError("there are no labels")
             if found.type is None:
                 inferred = infer_type([cell for _, cell in cells], len(self.text))
                 found = replace(found, type=inferred)
@@ -153,11 +153,11 @@ class OwnTask(TaskOptions, Layout):
             what = f"{len(self.labels)} {what}: {first_names(self.labels, 10)}"
         yield f"{self.type} of {texts}, label {columns}: {what}"
         if self.blank:
-            yield f"{first_names([*map(repr, self.blank)])} means no label, unless labels= has it"
+            yield f"{first_names([*map(repr, self.blank)])}: read as no label, unless in labels="
         if self.split:
-            yield f"train, dev and test are named in column {self.split!r}"
+            yield f"column {self.split!r} says which rows are train, dev and test"
         if self.low == -1 and (self.high or 0) > 1:
-            yield "-1 is a number like any other; blank=-1 leaves such rows out"
+            yield "-1 is read as a number; if it means no label, add blank=-1"
         if len(self.label) == 1:
             yield from hints(self.labels)
 
@@ -198,5 +198,5 @@ def files_in(place: str) -> dict[str, str]:
         if (folder / f"{name}{ending}").exists()
     }
     if "train" not in found:
-        raise DataError(f"{folder}: expected a file train.csv or the like, found none")
+        raise DataError(f"{folder}: no training file, such as train.csv")
     return found

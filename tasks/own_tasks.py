@@ -33,16 +33,16 @@ def tasks_by_name(given: Any) -> dict[str, Any]:
         pairs = [(name, one or {}) for name, one in given.items()]
         for name, one in pairs:
             if isinstance(one, Mapping) and one.get("name", name) != name:
-                raise SettingsError(f"tasks: {name} has the name {one['name']}; write the same")
+                raise SettingsError(f"tasks: {name} has another name inside, {one['name']}")
         given = [{**one, "name": n} if isinstance(one, Mapping) else one for n, one in pairs]
     if not isinstance(given, list | tuple):
-        raise SettingsError(f"tasks: expected several, such as ['sst'], found {short(given)}")
+        raise SettingsError(f"tasks: give a list, such as ['sst'], found {short(given)}")
     found: dict[str, Any] = {}
     for one in given:
         keys = dict(one) if isinstance(one, Mapping) else {"name": one}
         name = one.name if isinstance(one, TaskOptions) else keys.get("name")
         if not isinstance(name, str) or name in found:
-            wrong = f"{name} is there twice" if isinstance(name, str) else f"no name: {short(one)}"
+            wrong = f"{name} is named twice" if isinstance(name, str) else f"no name: {short(one)}"
             raise SettingsError(f"tasks: {wrong}")
         found[name] = one if isinstance(one, TaskOptions) else keys
     return found
@@ -55,7 +55,7 @@ def complete_task(one: TaskOptions | Mapping[str, Any]) -> TaskOptions:
         if name in known and "train" not in one:
             return build("task", TaskOptions, one)
         if one.keys() == {"name"}:
-            raise SettingsError(f"tasks: no task {name!r}; there are {', '.join(known)}")
+            raise SettingsError(f"tasks: no task {name!r}; choose from {', '.join(known)}")
         one = own_task(one)
     return one.completed() if isinstance(one, OwnTask) else one
 
@@ -64,7 +64,7 @@ def own_task(keys: Mapping[str, Any]) -> OwnTask:
     """Return a task with these keys, before its files are read."""
     known = [one.name for one in fields(OwnTask)]
     for key in keys.keys() - {*known}:
-        names = f"there are {', '.join(known)}{suggestion(key, known)}"
+        names = f"choose from {', '.join(known)}{suggestion(key, known)}"
         raise SettingsError(f"{keys['name']}: no key {key!r}; {names}")
     given = dict(keys)
     for key in given.keys() & {"text", "label", "labels", "blank"}:
@@ -118,11 +118,11 @@ def task_from_lists(
         if {*map(type, row)} != {str} or len(row) != len(columns):
             raise SettingsError(f"texts: expected texts or pairs of texts, found {short(row)}")
     if len(found) != len(rows) or not rows:
-        raise SettingsError(f"labels: expected one for each of {len(rows)}, found {len(found)}")
+        raise SettingsError(f"labels: expected {len(rows)}, one for each text, found {len(found)}")
     marks = {to_text(one) for label in found if isinstance(label, list) for one in label}
     if marks and marks <= {"0", "1"}:
         names = "[[name for name, mark in zip(NAMES, row) if mark] for row in MATRIX]"
-        raise SettingsError(f"labels: expected lists of labels, found a matrix: use {names}")
+        raise SettingsError(f"labels: give lists of labels, not a matrix: {names}")
     keys = {"labels" if key == "classes" else key: plain(one) for key, one in options.items()}
     types = {*map(type, found)}
     if "labels" in keys or not types & {float, list, tuple}:
@@ -173,7 +173,7 @@ def table_tasks(
     """
     columns = [parse_column(one) for one in ([labels] if isinstance(labels, str) else labels)]
     if not columns:
-        raise SettingsError(f"{file}: labels: expected a column or more, found none")
+        raise SettingsError(f"{file}: labels: name at least one column")
     given = {"train": file, "text": text, **options}
     return [own_task({**given, **keys}).completed() for keys in columns]
 
@@ -205,5 +205,5 @@ def layout_keys(words: Sequence[str]) -> dict[str, str]:
     """Return the keys and values in words such as `quotes=no`, which say how a table is written."""
     given = {key: value for one in words for key, value in keys_of(one).items()}
     if unknown := given.keys() - (known := [one.name for one in fields(Layout)]):
-        raise SettingsError(f"table: no key {min(unknown)!r}; there are {', '.join(known)}")
+        raise SettingsError(f"table: no key {min(unknown)!r}; choose from {', '.join(known)}")
     return given

@@ -43,8 +43,8 @@ def infer_type(cells: Sequence[str], texts: int) -> TypeName:
     once = [cell for cell, count in counts.items() if count == 1]
     if None in numbers and len(counts) > 2 and 2 * len(once) > len(cells):
         raise ValueError(
-            f"expected labels that recur, found free text or ids: {len(once):,} of {len(cells):,} "
-            f"values occur once, such as {short(once[0])}; leave the column out, or name type"
+            f"the labels look like free text or ids: {len(once):,} of {len(cells):,} values occur "
+            f"only once, such as {short(once[0])}; leave the column out, or add type=TYPE"
         )
     several = len(numbers) > MOST_LEVELS or any(n is not None and n % 1 for n in numbers)
     if None in numbers or not several:
@@ -73,7 +73,7 @@ def learnt(own: "OwnTask", cells: Sequence[tuple[int, str]]) -> dict[str, Any]:
         return {"labels": tuple(n for n in labels if n not in none), "blank": (*own.blank, *none)}
     for line, cell in cells:
         if to_number(cell) is None:
-            cure = f"blank={cell} leaves such rows out"
+            cure = f"add blank={cell} to leave such rows out"
             raise ValueError(f"line {line}: expected a number, found {cell!r}; {cure}")
     numbers = np.array(texts, np.float64)
     if own.type == "similarity":
@@ -81,9 +81,9 @@ def learnt(own: "OwnTask", cells: Sequence[tuple[int, str]]) -> dict[str, Any]:
         return {"low": float(np.floor(numbers.min())), "high": float(np.ceil(numbers.max()))}
     deviation, largest = float(numbers.std()), float(np.abs(numbers).max())
     if deviation <= LEAST_SPREAD * largest:
-        found = f"found a standard deviation of {deviation:.3g} at {largest:.3g}"
+        found = f"standard deviation {deviation:.3g}, largest number {largest:.3g}"
         cure = "subtract a constant or use a smaller unit"
-        raise ValueError(f"expected numbers that differ, {found}; {cure}")
+        raise ValueError(f"the numbers hardly differ ({found}); {cure}")
     return {"mean": float(numbers.mean()), "deviation": deviation}
 
 
@@ -123,13 +123,13 @@ def hints(labels: Sequence[str]) -> Iterator[str]:
     """Yield what about the labels of a column may not be meant."""
     none = ["-1"] if len(labels) > 2 and "-2" not in labels else []
     if odd := [one for one in labels if PLACEHOLDER.fullmatch(one) or one in none]:
-        what = "is a label like any other" if len(odd) == 1 else "are labels like any other"
-        yield f"{all_names([*map(repr, odd)])} {what}; blank={'|'.join(odd)} leaves such rows out"
+        what = "is read as a label" if len(odd) == 1 else "are read as labels"
+        yield f"{all_names([*map(repr, odd)])} {what}; blank={'|'.join(odd)} would leave them out"
     for mark in SEPARATORS:  # several labels in cells such as a;b
         several = [one for one in labels if mark in one]
         if several and len({n for one in labels for n in labels_in(one, mark)}) <= len(labels):
             cure = "type=multi-label,separator=" + mark.replace(",", "\\,")
-            yield f"{several[0]!r} is one label; {cure} makes several of it"
+            yield f"{several[0]!r} is read as one label; {cure} splits it"
 
 
 def parts(own: "OwnTask") -> tuple[Kind, BuildHead, PredictionFile, Parser]:

@@ -23,7 +23,7 @@ Parts = dict[str, slice]  # train and dev, of the shuffled examples of a class
 
 
 class Protocol(Settings, name="files"):
-    """The splits of a task's files; other protocols derive theirs from labelled examples of these.
+    """The splits of a task's files, from whose labelled examples the other protocols draw.
 
     `dev_of` is the split of which dev is made; `keeps_labelled_test`: not if test has labels. One
     that `draws` examples of each class needs classes. `removes_leaks_first`: before examples are
@@ -70,7 +70,7 @@ class DrawingProtocol(Protocol):
 
     dev_of = "train"
     draws = True
-    shots: Count = setting(help="labelled examples: few-shot: in all; else: of each class")
+    shots: Count = setting(help="labelled examples, of each class; with few-shot, in all")
 
     def parts(self, sizes: list[int]) -> list[Parts]:
         """Return the parts of each class, given its number of examples."""
@@ -87,7 +87,7 @@ class DrawingProtocol(Protocol):
                 raise DataError(f"{where}: {line}, found {len(rows)}")
             chosen.append(draw.permutation(rows)[parts[split]])
         if not (rows := np.sort(np.concatenate(chosen))).size:
-            raise DataError(f"{where}: expected a class with two or more examples, found none")
+            raise DataError(f"{where}: no class has two or more examples")
         found = examples.select(rows)
         return found if split == "train" else replace(found, blank_rows=0)  # reported once
 
@@ -104,7 +104,7 @@ class FewShots(DrawingProtocol, name="few-shot"):
     def parts(self, sizes: list[int]) -> list[Parts]:
         share, more = divmod(self.shots, len(sizes))
         if not share:
-            line = f"expected a shot per class, {len(sizes)}, found {self.shots}"
+            line = f"shots must be {len(sizes)} or more, one for each class, found {self.shots}"
             raise DataError(f"protocol {self.name}: {line}")
         return [{"train": slice(share + (label < more))} for label in range(len(sizes))]
 
@@ -131,7 +131,7 @@ class FewPerClass(DrawingProtocol, name="few-a-class"):
     With --imbalance these are of the rarest class, others on a geometric scale (Cao et al., 2019).
     """
 
-    imbalance: AtLeastOne = setting(1.0, help="size of the most frequent class over the rarest")
+    imbalance: AtLeastOne = setting(1.0, help="size of the largest class over the smallest")
 
     def parts(self, sizes: list[int]) -> list[Parts]:
         steps = np.empty(len(sizes))

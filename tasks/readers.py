@@ -217,8 +217,8 @@ class LabelledFiles:
                 continue
             examples.append((identity, target, texts))
         if not examples:
-            none = f"found {blank} rows without label or text"
-            raise DataError(f"{path}: expected at least one example, {none}")
+            none = f"rows without label or text: {blank}"
+            raise DataError(f"{path}: there are no examples ({none})")
         ids, targets, by_row = zip(*examples, strict=True)
         array: Any = None
         if known := [one for one in targets if one is not None]:

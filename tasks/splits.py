@@ -60,7 +60,7 @@ def without_leaks(source: Source, others: tuple[Source, ...]) -> Derived:
         fresh = np.array([key not in held for key in keys(examples)], bool)
         if not fresh.any():
             where = source.where(folder, split)
-            raise DataError(f"{where}: expected examples that are not in dev or test, found none")
+            raise DataError(f"{where}: every training example is also in dev or test")
         return replace(examples.select(np.flatnonzero(fresh)), leaked=int((~fresh).sum()))
 
     return Derived(source, make)
@@ -106,28 +106,28 @@ def reading_notices(task: Task, folder: Path, splits: Mapping[str, Examples]) ->
     """Yield what was left out when the splits of a task were read."""
     for split, examples in splits.items():
         if examples.leaked:
-            yield f"{counted(examples.leaked, 'training example')} left out, also in dev or test"
+            yield f"left out, also in dev or test: {counted(examples.leaked, 'training example')}"
         if blank := examples.blank_rows:
             where = task.source.where(folder, split)
-            yield f"{counted(blank, 'row')} without label or text skipped in {where}"
+            yield f"skipped {counted(blank, 'row')} without label or text in {where}"
 
 
 def doubts(task: Task, splits: Mapping[str, Examples]) -> Iterator[str]:
     """Yield what about the splits may not be meant: equal examples, and other scales."""
     train, known = splits["train"], {split: keys(one) for split, one in splits.items()}
-    cure, parts = "--drop-leaks own leaves them out there", list[str]()
+    cure, parts = "--drop-leaks own leaves them out of train", list[str]()
     for split, other in (("dev", "train"), ("test", "train"), ("test", "dev")):
         held = {*known.get(other, ())}
         if count := sum(key in held for key in known.get(split, ())):
             examples = counted(len(known[split]), f"{split} example")
-            parts.append(f"{count:,} of {examples} also in {other}")
+            parts.append(f"also in {other}: {count:,} of {examples}")
         parts += [cure] if parts and (split, other) == ("test", "train") else []
     labels: dict[tuple[str, ...], set[str]] = {}
     assert train.targets is not None, "train has labels"
     for *texts, target in zip(*train.texts, train.targets, strict=True):
         labels.setdefault(tuple(map(normalise_text, texts)), set()).add(str(target))
     if twice := sum(len(found) > 1 for found in labels.values()):
-        parts.append(f"{counted(twice, 'text')} of train with several labels")
+        parts.append(f"train texts with several labels: {twice:,}")
     if parts:
         yield "; ".join(parts)
     if task.kind.columns is None and task.output is not None:
@@ -174,9 +174,9 @@ def split_by(examples: Examples, rule: Rule, where: str) -> dict[str, Examples]:
     found = rule(np.fromiter(map(text_hash, texts), np.uint64, len(examples)))
     for split, rows in found.items():
         if not len(rows):
-            expected = f"expected more examples with different texts, found none for {split}"
+            expected = f"the file is too small: no example is left for {split}"
             cure = "add rows, or name files for dev and test"
-            raise DataError(f"{where}: {expected} among {len(examples):,}; {cure}")
+            raise DataError(f"{where}: {expected} ({len(examples):,} in all); {cure}")
     every = {split: examples.select(np.sort(rows)) for split, rows in found.items()}
     reported = {split: examples.blank_rows * (split == "train") for split in every}  # once
     return {split: replace(one, blank_rows=reported[split]) for split, one in every.items()}

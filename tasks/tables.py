@@ -78,7 +78,7 @@ class Table(NamedTuple):
             if (count := self.columns.count(name)) != 1:
                 found = "it twice" if count else ", ".join(filter(None, self.columns)) or "none"
                 if self.delimiter and not count:
-                    found += "; --table header=no names columns 1, 2, ..."
+                    found += "; without a header line, add --table header=no for columns 1, 2, ..."
                 raise DataError(f"{self.path}, line 1: expected a column {name!r}, found {found}")
 
 
@@ -108,8 +108,7 @@ def read_sentences(path: Path, column: str | None = None, layout: Layout = USUAL
     if column is not None:
         return [row[column] for _, row in read_table(path, layout).fields([column])]
     if path.suffix.lower() in TABLES:
-        expected = "expected the name of a column (--text)"
-        raise DataError(f"{path}: {expected}, found none")
+        raise DataError(f"{path}: name the column of the texts with --text")
     return lines_of(read_text(path, layout.encoding))
 
 
@@ -153,7 +152,7 @@ def json_rows(content: str) -> Rows:
                 found = json.loads(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"))
         except (ValueError, RecursionError) as error:
             place, wrong = line + getattr(error, "lineno", 1) - 1, getattr(error, "msg", error)
-            raise ValueError(f"line {place}: expected JSON, found: {wrong}") from error
+            raise ValueError(f"line {place}: this is no valid JSON: {wrong}") from error
         rows += enumerate(found if array else [found], line)
     for line, row in rows:
         if not isinstance(row, dict):

@@ -62,7 +62,7 @@ class Combiner(Settings):
 
         `drawn` holds the indices of these m objectives among those of the run.
         """
-        raise UserError(f"combiner {self.name}: expected a method combine, found none")
+        raise UserError(f"combiner {self.name}: the class needs a method combine")
 
     def after_step(self, before: np.ndarray, after: np.ndarray, drawn: Sequence[int]) -> None:
         """See the losses (m,) of a step's batches before and after it: of `compares_losses`."""
@@ -90,7 +90,7 @@ class WithPreference(Combiner):
     preference: tuple[NonNegative, ...] | None = setting(
         None,
         metavar="W",
-        help="a weight per objective, in the order of the tasks; the larger, the lower its loss",
+        help="a weight for each objective, in the order of tasks; a larger one lowers its loss",
     )
 
     def faults(self) -> Iterator[str]:

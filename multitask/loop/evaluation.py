@@ -43,7 +43,7 @@ def check_scores(task: Task, found: np.ndarray) -> None:
     """Raise RunError for scores that are not finite."""
     if len(invalid := found[~np.isfinite(found)]):
         line = "weights of the encoder or of the head are too large"
-        raise RunError(f"{task.name}: expected finite scores, found {invalid[0]}: {line}")
+        raise RunError(f"{task.name}: the scores are not finite ({invalid[0]}): {line}")
 
 
 def selection_score(metrics: Metrics, tasks: Mapping[str, Task]) -> float:

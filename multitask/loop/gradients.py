@@ -158,4 +158,4 @@ def check_finite(what: str, values: Iterable[float], names: Sequence[str]) -> No
     for name, value in zip(names, values, strict=True):
         if not np.isfinite(value):
             line = "train again with a lower --lr, --head-lr or --clip"
-            raise RunError(f"expected a finite {what} of {name}, found {value}; {line}")
+            raise RunError(f"the {what} of {name} is {value}; {line}")

@@ -205,8 +205,8 @@ class Trainer:
         state = load_last(Run(self.folder), self.model, self.optimizer)
         if state is not None:
             if state["processes"] != self.processes.count:
-                line = f"expected {state['processes']} processes, as at the start of the run"
-                raise RunError(f"--resume: {line}, found {self.processes.count}")
+                line = f"start {state['processes']} processes, as at the start of the run"
+                raise RunError(f"--resume: {line}, not {self.processes.count}")
             self.progress, self.began = Progress(**state["progress"]), state["began"]
             for stream in self.streams:
                 number, taken = state["streams"][stream.task]

@@ -24,7 +24,7 @@ class Regularizer(Settings):
     learns_from_teacher: ClassVar[bool] = False
     weight: NonNegative | Mapping[str, NonNegative] = setting(
         factory=dict,
-        help="weight of the term, which is off without it: one for all tasks, or TASK=W",
+        help="weight of the term for all tasks, or TASK=W for one; without it, the term is off",
         metavar="W",
     )
 
@@ -34,7 +34,7 @@ class Regularizer(Settings):
     def faults(self) -> Iterator[str]:
         weights = self.weight.values() if isinstance(self.weight, Mapping) else [self.weight]
         if not any(weights):
-            yield f"{self.prefix}weight: must be above 0 for a task, or the term has no effect"
+            yield f"{self.prefix}weight: must be above 0 for at least one task"
 
     def by_task(self, tasks: Iterable[str]) -> dict[str, float]:
         """Return the weight of each task that has one."""
@@ -45,7 +45,7 @@ class Regularizer(Settings):
 
     def term(self, clean: "CleanPass") -> Tensor:
         """Return the term of the examples of a `CleanPass`, a scalar, without its weight."""
-        raise UserError(f"regularizer {self.name}: expected a method term, found none")
+        raise UserError(f"regularizer {self.name}: the class needs a method term")
 
     def checked_weights(self, tasks: "Mapping[str, Task]") -> dict[str, float]:
         """Return `by_task`; raise SettingsError for a task whose outputs cannot be compared."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Distillation(Regularizer, name="distillation"):
-    """Outputs follow those of the runs in `teacher` (born-again networks; Clark et al., 2019).
+    """Learn from the outputs of the runs in `teacher` (born-again networks; Clark et al., 2019).
 
     The weight is the share of the teacher in a task's loss; the labels have the rest. With
     `annealing` it falls to 0 in equal steps over the run, so that the labels have the last word
@@ -34,7 +34,7 @@ class Distillation(Regularizer, name="distillation"):
     )
     annealing: bool = setting(
         True,
-        help="let the share of the teacher fall from its weight to 0 over the run",
+        help="let the share of the teacher fall from the weight to 0 over the run",
         source="Clark et al., 2019",
         flag=False,
     )

@@ -123,7 +123,7 @@ def with_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
         mode = given.get("mode") or mode_of(given.get("tasks", ()), objective)
         if (preset := PRESETS.get(str(given["preset"]))) is None:
             names = ", ".join(PRESETS)
-            raise SettingsError(f"preset: there are {names}, found {given['preset']!r}")
+            raise SettingsError(f"preset: choose from {names}, found {given['preset']!r}")
         found = merged({**preset["settings"], **preset.get(mode, {})}, found)
     chosen = objective_class(found.get("objective"))
     return found if chosen is None else merged(chosen.defaults, found)

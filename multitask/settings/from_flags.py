@@ -88,7 +88,7 @@ def by_task(key: str, hint: Any, value: Any, tasks: Iterable[str]) -> Any:
         return value
     found = {name: one for name, _, one in (text.rpartition("=") for text in value)}
     if len(found) < len(value):
-        raise SettingsError(f"{key}: several values for one task")
+        raise SettingsError(f"{key}: give one value for each task")
     if found.keys() == {""}:
         return found[""]
     return ({} if "" not in found else dict.fromkeys(tasks, found.pop(""))) | found

@@ -34,14 +34,14 @@ def of_names(c: RunConfig) -> Rules:
             other = name is not None and name not in c.tasks
             yield other, f"{key}: {name} is not among the tasks {', '.join(c.tasks)}"
     differ = len({(one.first_task, one.first_epochs) for one in first}) > 1
-    yield differ, f"schedule {c.schedule.name}: sampling {c.sampling.name} has another first task"
+    yield differ, f"schedule {c.schedule.name}: give sampling {c.sampling.name} the same first task"
 
 
 def of_modes(c: RunConfig) -> Rules:
     """Yield the rules about the mode, the protocol and teachers."""
     if c.objective is not None and c.mode:
         other = c.pretrains != c.objective.pretrains
-        yield other, f"objective {c.objective.name}: mode {c.mode} does not have it"
+        yield other, f"objective {c.objective.name}: not available in mode {c.mode}"
     for task, one in c.tasks.items() if c.protocol.draws else ():
         without = one.build().kind.classes is None
         yield without, f"protocol {c.protocol.name}: needs tasks with classes, found {task}"
@@ -69,11 +69,11 @@ def of_losses(c: RunConfig) -> Rules:
             ("label_smoothing", named, objective.own_loss and smooth),
             ("its own head", named, objective.own_head and own_head),
         ):
-            yield both, f"{task}: {one} and {other} exclude each other"
+            yield both, f"{task}: {one} and {other} cannot be combined"
         pair = objective.single_embedding and built[task].vectors > 1
-        yield pair, f"{named}: needs single texts or pair joint, found {task}"
+        yield pair, f"{named}: needs single texts, or pairs with pair joint, found {task}"
     frozen = c.task_objective and c.freeze_encoder and not objective.trains_only_heads
-    yield frozen, f"freeze_encoder: {named} trains the encoder"
+    yield frozen, f"freeze_encoder: not with {named}, which trains the encoder"
     yield from of_combiner(c)
 
 
@@ -87,9 +87,9 @@ def of_combiner(c: RunConfig) -> Rules:
         yield len(c.combiner.preference) != len(combined), f"preference: {wanted}"
     if c.on_embeddings:
         other = len(terms) > 1 or len(names) < 2 or c.step_batches > 1
-        yield other, "gradients representation: needs steps with one batch of several objectives"
+        yield other, "gradients representation: needs one task with several objectives, one batch"
         pieces = c.micro_batch and c.regularizers
-        yield pieces, "gradients representation: not with micro_batch and regularizers"
+        yield pieces, "gradients representation: not with both micro_batch and regularizers"
     if not isinstance(c.combiner, Sum):
         line = f"combiner {c.combiner.name}"
         at_once = 1 if c.balance is not None else max(map(len, terms.values()))
@@ -105,15 +105,15 @@ def of_pretraining(c: RunConfig) -> Rules:
     for one in fields(c):
         has = "pretrain" in one.metadata.get("modes", ("pretrain",))
         given = not has and getattr(c, one.name) != default_of(one)
-        yield given, f"{one.name}: mode pretrain does not have it"
+        yield given, f"{one.name}: not available in mode pretrain"
     if (objective := c.pretraining_objective) is None:
-        yield True, "objective: mode pretrain needs one of its own, such as simcse or superloss"
+        yield True, "objective: mode pretrain needs one, such as simcse or superloss"
         return
     named = f"objective {objective.name}"
-    yield c.text_file and c.tasks, f"tasks: none with {c.text_file}, whose text is used"
+    yield c.text_file and c.tasks, f"tasks: leave them out; the text is {c.text_file}"
     alone = c.batch_size == 1 and objective.compares_examples
-    yield alone, "batch_size: must be 2 or more, for the others of a batch are negatives"
-    yield isinstance(c.limit, Mapping), "limit: mode pretrain has one for all tasks"
+    yield alone, "batch_size: must be 2 or more; other examples of a batch are the negatives"
+    yield isinstance(c.limit, Mapping), "limit: mode pretrain takes one number for all tasks"
     of_classes = c.class_balanced or c.protocol.name != "files"
     line = f"class_balanced and protocol: need an objective of classes, not {objective.name}"
     yield of_classes and not objective.of_classes, line

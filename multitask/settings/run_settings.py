@@ -47,7 +47,7 @@ class RunSettings(Settings):
     limit: Limit | Mapping[str, Limit] | None = setting(
         None,
         group="data",
-        help="train on N random examples of each task; 0.25: on a share; TASK=N: of one task",
+        help="train on N random examples of each task; 0.25: on a quarter; TASK=N: limit one task",
         common=True,
     )
     dev_limit: Count | None = setting(
@@ -59,8 +59,8 @@ class RunSettings(Settings):
     drop_leaks: Literal["all", "own"] | None = setting(
         None,
         group="data",
-        help="leave out training examples that are in dev or test of the same task; all: also in "
-        "those of sst, qqp and sts (default: keep them)",
+        help="leave out training examples that are also in dev or test of their task (own), or of "
+        "this task, sst, qqp and sts (all) (default: keep them)",
     )
     encoder: Name = setting(
         "minilm",
@@ -71,19 +71,19 @@ class RunSettings(Settings):
     )
     pooling: Pooling | None = setting(
         None,
-        help="embedding of a text, of its tokens (default: as in the encoder's folder, else mean)",
+        help="how tokens become one embedding (default: as in the encoder's folder, else mean)",
     )
     pooling_dropout: Smoothing = setting(
         0.0,
         metavar="P",
-        help="dropout of the tokens' last states, before they are pooled",
+        help="dropout of the token vectors before pooling",
         flag=False,
     )
     max_tokens: Tokens | None = setting(
-        None, help="limit of a text in tokens (default: that of the encoder, or of --run)"
+        None, help="longest text in tokens; longer ones are cut (default: as the encoder or --run)"
     )
     init: Name | None = setting(
-        None, help="start from the weights that a run has kept", metavar="RUN", common=True
+        None, help="start from the weights of a run", metavar="RUN", common=True
     )
     teacher: tuple[Name, ...] = setting(
         (),
@@ -106,7 +106,7 @@ class RunSettings(Settings):
     )
     class_weights: Literal["balanced"] | None = setting(
         None,
-        help="weight the loss of each class by 1 / its training examples",
+        help="weight the loss of each class by 1 / (number of its training examples)",
         source="King and Zeng, 2001",
         modes=SUPERVISED,
     )
@@ -167,7 +167,7 @@ class RunSettings(Settings):
     )
     calibrate: bool = setting(
         False,
-        help="fit a temperature of each head of classes on dev, which scales its probabilities",
+        help="scale the probabilities of each head with classes by a temperature fitted on dev",
         source="Guo et al., 2017",
         modes=SUPERVISED,
     )
@@ -183,17 +183,17 @@ class RunSettings(Settings):
     )
     sampling: Sampler = setting(
         factory=RoundRobin,
-        help="which task's batch comes next",
+        help="how the task of the next batch is chosen",
         group="mixing",
         common=True,
         modes=("multitask",),
     )
     schedule: Schedule = setting(
-        factory=Joint, help="how batches become steps", group="mixing", modes=("multitask",)
+        factory=Joint, help="how many batches make a step", group="mixing", modes=("multitask",)
     )
     combiner: Combiner = setting(
         factory=Sum,
-        help="how gradients become one step",
+        help="how several gradients become one",
         group="mixing",
         common=True,
         modes=SUPERVISED,

@@ -51,7 +51,7 @@ def test_column_pooling_and_normalisation_are_those_of_the_flags(run_ok, tmp_pat
 @pytest.mark.parametrize(
     ("status", "argv", "expected"),
     [
-        (2, "--input a.txt --output a.npz", "expected a name that ends in .npy"),
+        (2, "--input a.txt --output a.npz", "the name must end in .npy"),
         (1, "--input a.txt --output a.npy --text x", "expected a column 'x'"),
     ],
 )
@@ -64,7 +64,7 @@ def test_a_run_of_pairs_in_one_sequence_embeds_no_single_texts(text, cwd, run_ok
     joint = ("--mode", "single", "--task", "sts", "--pair", "joint", "--encoder", "tiny")
     run_ok(*joint, "--epochs", "1", "--limit", "8", "--dev-limit", "8", "--output", "run")
     command = ("--mode", "encode", "--input", text, "--output", "no.npy")
-    line = "expected a run that embeds single texts, found only pairs in one sequence: sts"
+    line = "the run reads pairs as one sequence, and cannot embed single texts: sts"
     assert line in error_line(1, *command, "--run", "run")
     run_ok("--mode", "export", "--run", "run", "--output", "out")
     card = Path("out", "README.md").read_text()

@@ -68,22 +68,22 @@ def test_folders_of_others_are_kept(members, ensemble, error_line, tmp_path):
     ensemble(*members, "--method", "greedy")
     assert files == {path: path.read_bytes() for path in folder.rglob("*.*") if path.is_file()}
     line = error_line(1, "--mode", "ensemble", "--runs", members[0], "--output", folder)
-    assert "here is a run with another " in line
+    assert "holds a run with another " in line
     assert files == {path: path.read_bytes() for path in files}
     ensemble(members[0], "--overwrite")
     assert list(metrics(folder)["members"]["sst"]["weights"]) == ["a"]
     command = ("--mode", "ensemble", "--runs", *members, "--overwrite", "--output", tmp_path / "a")
-    assert "expected another --output than a member's folder" in error_line(1, *command)
+    assert "this is the folder of a member" in error_line(1, *command)
     assert (tmp_path / "a" / "predictions" / scores_name("sst", "dev")).exists()
 
 
 @pytest.mark.parametrize(
     ("argv", "status", "expected"),
     [
-        (["sst=qqp-run"], 2, "expected a run of sst, found qqp"),
-        (["qqp-run", "qqp-run"], 2, "expected each run once for qqp"),
-        (["nowhere"], 1, "nowhere: expected a run with a config.json, found none"),
-        (["unfinished"], 1, "unfinished: expected a finished run, found no metrics.json"),
+        (["sst=qqp-run"], 2, "the run has no task sst, only qqp"),
+        (["qqp-run", "qqp-run"], 2, "qqp-run is named twice for qqp"),
+        (["nowhere"], 1, "nowhere: there is no run in this folder"),
+        (["unfinished"], 1, "unfinished: the run is not finished (no metrics.json)"),
     ],
 )
 def test_runs_that_cannot_be_merged_are_refused(make_run, cwd, error_line, argv, status, expected):

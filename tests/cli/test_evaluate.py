@@ -47,7 +47,7 @@ def test_metrics_are_those_of_the_tasks(run_ok, predictions):
     lines = [line.split() for line in result.stdout.splitlines()]
     for name, value in (overall(metrics) | figures).items():
         assert any(line[-2:] == [name, f"{value:.4f}"] for line in lines), name
-    assert sum("sound" in line for line in lines) == 3 * 2 + 3  # two metrics per dev file
+    assert sum("valid" in line for line in lines) == 3 * 2 + 3  # two metrics per dev file
 
 
 def test_a_submission_is_packed(run_ok, error_line, evaluate, predictions, tmp_path):
@@ -61,7 +61,7 @@ def test_a_submission_is_packed(run_ok, error_line, evaluate, predictions, tmp_p
             path.name: path.read_bytes() for path in predictions.iterdir()
         }
     call = (*evaluate, "--zip", archives[1])
-    assert "--overwrite would replace a file" in error_line(1, *call)
+    assert "add --overwrite for a file" in error_line(1, *call)
     run_ok(*call, "--overwrite")
     assert sorted(one.name for one in tmp_path.iterdir()) == ["one.zip", "predictions", "two.zip"]
 
@@ -69,8 +69,8 @@ def test_a_submission_is_packed(run_ok, error_line, evaluate, predictions, tmp_p
 @pytest.mark.parametrize(
     ("flags", "status", "expected"),
     [
-        ("--predictions nothing", 2, "expected files such as"),
-        ("--zip folder", 2, "expected a name that ends in .zip"),
+        ("--predictions nothing", 2, "no files such as"),
+        ("--zip folder", 2, "the name must end in .zip"),
     ],
 )
 def test_wrong_folders_and_archives_are_refused(error_line, evaluate, cwd, flags, status, expected):
@@ -98,7 +98,7 @@ def test_one_bad_file_does_not_hide_the_scores_of_others(
     assert result.returncode == 1
     assert line in result.stderr
     assert "predictions/sts-dev-output.csv" in result.stderr
-    assert result.stdout.count("sound") == 2 * 2 + 3  # two metrics of sst and qqp on dev, and test
+    assert result.stdout.count("valid") == 2 * 2 + 3  # two metrics of sst and qqp on dev, and test
 
 
 def test_a_file_of_no_task_is_named_beside_the_scores_of_others(run, evaluate, predictions):
@@ -106,15 +106,15 @@ def test_a_file_of_no_task_is_named_beside_the_scores_of_others(run, evaluate, p
     stray.write_text("id,generated\n1,a text\n")
     result = run(*evaluate)
     assert result.returncode == 1
-    assert f"{stray}: expected predictions of a built-in task" in result.stderr
-    assert result.stdout.count("sound") == 3 * 2 + 3
+    assert f"{stray}: no task has a file of this name" in result.stderr
+    assert result.stdout.count("valid") == 3 * 2 + 3
 
 
 def test_a_run_is_evaluated_on_its_own_data(run_ok, evaluate, predictions, tmp_path):
     """The folder of the data is that of the run; the sample's files are no submission."""
     shown = run_ok(*evaluate, "--zip", tmp_path / "a.zip").stdout
     assert "data: the bundled sample;" in shown
-    assert shown.endswith("predictions of the bundled sample, not of the course's files\n")
+    assert shown.endswith("for the bundled sample, not for the course's files\n")
     shutil.copytree(data_folder("sample"), tmp_path / "course")
     (predictions.parent / "config.json").write_text(json.dumps({"data": str(tmp_path / "course")}))
     for folder in (predictions.parent, predictions):
@@ -125,11 +125,11 @@ def test_a_run_is_evaluated_on_its_own_data(run_ok, evaluate, predictions, tmp_p
 def test_all_files_of_a_submission_are_required(run, run_ok, evaluate, predictions, tmp_path):
     for file in (*predictions.glob("*-test-*"), predictions / "para-dev-output.csv"):
         file.unlink()
-    assert run_ok(*evaluate).stdout.count("sound") == 2 * 2
+    assert run_ok(*evaluate).stdout.count("valid") == 2 * 2
     result = run(*evaluate, "--tasks", "sst", "qqp")
     assert result.returncode == 1
-    assert "para-dev-output.csv: expected a prediction file, found none" in result.stderr
+    assert "para-dev-output.csv: the file is missing" in result.stderr
     result = run(*evaluate, "--zip", tmp_path / "one.zip")
     assert result.returncode == 1
-    assert result.stderr.count("test-output.csv: expected a prediction file, found none") == 3
+    assert result.stderr.count("test-output.csv: the file is missing") == 3
     assert not (tmp_path / "one.zip").exists()

@@ -44,7 +44,7 @@ def test_a_table_is_listed_with_its_columns_and_their_inferred_kinds(run_ok):
     assert "tickets.csv: 400 rows" in shown
     for line in (
         "topic: classification of 'text', label 'topic': 5 classes: account, billing, delivery",
-        "topic: 60 rows without label or text skipped",
+        "topic: skipped 60 rows without label or text",
         "urgency: classification of 'text', label 'urgency': 3 classes: low, normal, high",
         "tags: multi-label of 'text', label 'tags': 6 labels: app, damaged",
     ):
@@ -52,7 +52,7 @@ def test_a_table_is_listed_with_its_columns_and_their_inferred_kinds(run_ok):
     for line in ("topic classification delivery billing 340", "topic 5 classes of texts 274 40 26"):
         assert line.split() in lines
     assert "iflytek" not in shown
-    assert "makes tasks of them" in run_ok("--mode", "tasks", *TABLE[:2]).stdout
+    assert "To make tasks of these columns" in run_ok("--mode", "tasks", *TABLE[:2]).stdout
 
 
 def test_columns_of_a_table_are_trained_with_a_built_in_task(tmp_path, run_ok, small):
@@ -68,7 +68,7 @@ def test_columns_of_a_table_are_trained_with_a_built_in_task(tmp_path, run_ok, s
     lines = (folder / "predictions" / "urgency-dev-output.csv").read_text().splitlines()
     assert lines[0] == "id \t Predicted_Label "
     assert {line.split(" , ")[1].strip() for line in lines[1:]} <= {"low", "normal", "high"}
-    assert "holds this run, finished" in run_ok(*command, "--output", folder).stdout
+    assert "holds this run, already finished" in run_ok(*command, "--output", folder).stdout
     again = ("--mode", "multitask", "--config", folder / "config.json", "--output", tmp_path / "b")
     run_ok(*again)
     assert prediction_bytes(tmp_path / "b") == prediction_bytes(folder)
@@ -94,7 +94,7 @@ def test_row_numbers_of_another_file_are_not_merged_or_compared(
     stored = json.loads((copies[1] / "data.json").read_text())
     stored[f"moods {split}"] = "0" * 64
     (copies[1] / "data.json").write_text(json.dumps(stored))
-    line = f"{copies[1]}: expected the {split} file of moods of {copies[0]}"
+    line = f"{copies[1]}: its {split} file of moods is not the one of {copies[0]}"
     merge = ("--mode", "ensemble", "--runs", *copies, "--output", tmp_path / "both")
     assert line in error_line(1, *merge)
     compare = ("--mode", "compare", "--runs", *copies, "--output", tmp_path / "page")
@@ -120,7 +120,7 @@ def test_its_file_is_not_overwritten_by_its_run(moods, trained, tmp_path, error_
     inside = Path(shutil.copy(moods[1], folder / "predictions" / "mine.csv"))
     task = ("--data-file", inside, *moods[2:])
     again = ("--mode", "single", *task, *RUN, "--output", folder, "--overwrite")
-    assert "mine.csv, which is in it" in error_line(2, *again)
+    assert "mine.csv in this folder" in error_line(2, *again)
     assert inside.exists()
 
 

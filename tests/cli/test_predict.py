@@ -67,13 +67,13 @@ def test_all_columns_are_kept_in_their_order_with_reasons(predict, error_line, r
     command = (*command, "--output", target)
     result = run_ok(*command)
     assert result.stdout.startswith("3 rows, ")
-    assert "1 of 3 rows has an empty text, and no prediction from it" in result.stderr
+    assert "1 of 3 rows has an empty text, and no prediction" in result.stderr
     written, *found = read(target.read_text(), ",")
     assert written == [*header, "sst", "reason"]
     assert [row[:3] for row in found] == rows
     assert [row[-1] for row in found] == ["", "empty text", "cut"]
     assert [bool(row[3]) for row in found] == [True, False, True]
-    assert "--overwrite would replace a file" in error_line(1, *command)
+    assert "add --overwrite for a file" in error_line(1, *command)
     run_ok(*command, "--overwrite")
     assert [file.name for file in target.parent.iterdir()] == ["out.csv"]
 
@@ -129,11 +129,11 @@ def test_quotes_may_be_plain_text(predict, run_ok):
 @pytest.mark.parametrize(
     ("flags", "status", "expected"),
     [
-        ("--input x.csv", 1, "expected the name of a column (--text"),
-        ("--input s.txt --tasks sts", 1, "sts: expected pairs of texts"),
-        ("--input none.tsv --text a --output out.tsv", 1, "none.tsv: expected rows"),
-        ("--input j.tsv --text a", 1, "j.tsv, line 3: found quotation marks around several"),
-        ("--input j.tsv --text a --table quote=no", 2, "table: no key 'quote'; there are quotes"),
+        ("--input x.csv", 1, "name the column of the texts with --text"),
+        ("--input s.txt --tasks sts", 1, "sts: give pairs of texts"),
+        ("--input none.tsv --text a --output out.tsv", 1, "none.tsv: the file has no rows"),
+        ("--input j.tsv --text a", 1, "j.tsv, line 3: several lines between quotation marks"),
+        ("--input j.tsv --text a --table quote=no", 2, "table: no key 'quote'; choose from quotes"),
     ],
 )
 def test_wrong_flags_and_files_are_refused(predict, error_line, flags, status, expected):

@@ -37,7 +37,7 @@ def test_simcse_reads_distinct_sentences_of_a_file(run_ok, error_line, tmp_path)
     stored = config(folder)
     assert (stored["objective"]["data_file"], stored["tasks"]) == (str(file), [])
     line = error_line(1, "--mode", "compare", "--runs", folder, "--output", tmp_path / "page")
-    assert "expected a run of tasks, found one of mode pretrain" in line
+    assert "a run of mode pretrain has no tasks" in line
 
 
 def test_runs_on_classes_are_probed_fine_tuned_and_compared(run_ok, tmp_path):
@@ -60,7 +60,7 @@ def test_a_probe_keeps_the_folders_of_other_runs(run_ok, error_line, finished, t
     folder, _ = finished
     flags, place = (*PROBE, "--limit", "60", "--init", folder), ("--output", tmp_path / "probe")
     line = error_line(1, *flags, "--output", folder)
-    assert "expected another --output than a member's" in line
+    assert "this is the folder of a member" in line
     run_ok(*flags, *place)
     line = error_line(1, *PROBE, "--limit", "50", "--encoder", "tiny", *place)
-    assert "here is a run with another limit" in line
+    assert "holds a run with another limit" in line

@@ -78,7 +78,7 @@ def test_a_run_goes_on_with_the_settings_in_its_folder(interrupted, finished, er
     folder, _ = interrupted
     other = ("--mode", "multitask", "--seed", 3, "--output", folder, "--resume")
     line = error_line(1, *other)
-    assert f"go on with --config {folder / 'config.json'}" in line
+    assert f"continue it by --config {folder / 'config.json'}" in line
     flags = ("--mode", "multitask", "--config", folder / "config.json", "--output", folder)
     run_ok(*flags, "--resume")
     assert metrics(folder)["dev"] == metrics(finished[0])["dev"]

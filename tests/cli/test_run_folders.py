@@ -33,7 +33,7 @@ def test_a_folder_of_other_files_is_refused_and_kept(flags, small, tmp_path, err
     (tmp_path / "photos" / "thesis.tex").write_text("mine")
     before = tree(tmp_path)
     line = error_line(1, *SST, "--data", small, "--output", tmp_path / "photos", *flags)
-    assert "expected a new or empty folder, or a run, found 2024, but no config.json" in line
+    assert "the folder has other files, such as 2024" in line
     assert tree(tmp_path) == before
     assert sorted(one.name for one in (tmp_path / "photos").iterdir()) == ["2024", "thesis.tex"]
 
@@ -41,7 +41,7 @@ def test_a_folder_of_other_files_is_refused_and_kept(flags, small, tmp_path, err
 def test_the_default_folder_is_named_after_the_configuration(small, run_ok, cwd):
     for seed in ("1", "2", "2"):
         result = run_ok(*SST, "--data", small, "--seed", seed)
-    assert "holds this run, finished" in result.stdout
+    assert "holds this run, already finished" in result.stdout
     assert sorted("seed1-" in path.name for path in Path("runs").iterdir()) == [False, True]
 
 
@@ -92,24 +92,24 @@ def test_the_folder_of_a_running_process_is_left_unchanged(interrupted, finished
     with FileLock(folder / "run.lock"):
         for flags in ((), ("--resume",), ("--overwrite",)):
             line = error_line(1, *command, *flags)
-            assert f"{folder}: another process is using it" in line
+            assert f"{folder}: another process uses this folder" in line
         ensemble = ("--mode", "ensemble", "--runs", finished[0], "--output", folder, "--overwrite")
-        assert "is using it" in error_line(1, *ensemble)
+        assert "uses this folder" in error_line(1, *ensemble)
     assert before.items() <= tree(folder).items()
 
 
 def test_init_needs_a_complete_run_and_its_encoder(tmp_path, run_copy, small, error_line, run_ok):
     start = (*SST, "--data", small, "--output", tmp_path / "run", "--init")
-    line = f"{tmp_path}: expected a run with a config.json"
+    line = f"{tmp_path}: there is no run in this folder"
     assert line in error_line(1, *start, tmp_path)
     folder, _ = run_copy
     merged = tmp_path / "merged"
     run_ok("--mode", "ensemble", "--runs", folder, "--output", merged)
-    for one in (folder / "best", merged):
-        assert f"{one}: expected a run with" in error_line(1, *start, one)
+    for one, found in ((folder / "best", "there is no run"), (merged, "the run has no weights")):
+        assert f"{one}: {found}" in error_line(1, *start, one)
         encode = ("--mode", "encode", "--input", __file__, "--output", tmp_path / "a.npy")
-        assert f"{one}: expected a run with" in error_line(1, *encode, "--run", one)
+        assert f"{one}: {found}" in error_line(1, *encode, "--run", one)
     line = error_line(2, *start, folder, "--encoder", "minilm")
-    assert "--encoder: expected tiny, the encoder of init, found minilm" in line
+    assert "--encoder: expected tiny, as in the run of init, found minilm" in line
     (folder / "best" / "heads.safetensors").unlink()
     assert str(folder) in error_line(1, *start, folder)

@@ -74,16 +74,16 @@ def test_greedy_selection_reports_on_the_other_half(pool):
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        (lambda t: t.rows(np.arange(59)), "b: expected the examples of a, found others: only one"),
+        (lambda t: t.rows(np.arange(59)), "b and a have different examples: only one"),
         (lambda t: replace(t, values=t.values[:, :2]), r"b: expected values \(60, 5\)"),
-        (lambda t: replace(t, targets=t.targets + 1), "b: expected the labels of a"),
+        (lambda t: replace(t, targets=t.targets + 1), "b and a have different labels"),
     ],
 )
 def test_models_of_other_examples_shapes_or_labels_are_refused(pool, change, expected):
     dev = pool["dev"]
     with pytest.raises(UserError, match=expected):
         merge({"dev": dev | {"b": change(dev["b"])}}, build_task("sst").kind, "vote", seed=0)
-    with pytest.raises(UserError, match="found others: only one of them has dev"):
+    with pytest.raises(UserError, match="different examples: only one of them has dev"):
         merge({"dev": dev | {"a": dev["a"].rows(np.arange(59))}}, build_task("sst").kind, "vote", 0)
 
 

@@ -37,7 +37,7 @@ def modules(*kinds):
 @pytest.mark.parametrize(
     ("name", "change", "expected"),
     [
-        ("config.json", b"{", "config.json: expected a JSON object"),
+        ("config.json", b"{", "config.json: cannot be read as JSON"),
         ("config.json", settings(num_hidden_layers=1), "does not have: 'encoder.layer.1."),
         ("config.json", settings(num_hidden_layers=10**6), "Expected `int` <= 1000 - at"),
         ("sentence_bert_config.json", b'{"max_seq_length": NaN}', "3 tokens, found nan"),

@@ -58,7 +58,7 @@ def test_invalid_names_are_refused_without_a_request(hub, name):
 def test_a_local_folder_is_used_directly(bert_original, tmp_path):
     assert find_folder(str(bert_original)) == bert_original
     assert BiEncoder.from_pretrained(bert_original).width == 32
-    expect_error(str(tmp_path), str(tmp_path), "config.json, found none")
+    expect_error(str(tmp_path), str(tmp_path), "there is no encoder")
 
 
 def test_without_a_network_the_error_names_offline_encoders(offline):

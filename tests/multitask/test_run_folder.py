@@ -76,7 +76,7 @@ def test_a_run_does_not_overwrite_its_own_sources(tmp_path, name):
     (tmp_path / "run" / "best").mkdir(parents=True)
     source = str(tmp_path / "run" / "best")
     config = replace(CONFIG, **{name: (source,) if name == "teacher" else source})
-    with pytest.raises(SettingsError, match=r"output: the run reads .*best, which is in it"):
+    with pytest.raises(SettingsError, match=r"output: the run reads .*best in this folder"):
         check_inputs_stay(tmp_path / "run", config)
 
 

@@ -202,7 +202,7 @@ def test_a_step_that_is_not_finite_ends_the_run(make_trainer, monkeypatch, what)
     else:
         bias = trainer.model.bi_encoder.encoder.embeddings.norm.bias
         bias.register_hook(lambda found: found * (INF if trainer.progress.step == 3 else 1))
-    line = f"expected a finite {what}, found (inf|nan); train again with a lower --lr, --head-lr"
+    line = f"the {what} is (inf|nan); train again with a lower --lr, --head-lr"
     with pytest.raises(RunError, match=line):
         trainer.fit()
     newest = Run(trainer.folder).checkpoint("last")

@@ -124,7 +124,7 @@ def test_figures_are_read_as_written_and_other_files_are_refused(tmp_path):
     ("flags", "message"),
     [
         ("--table speed --rows x", "none in speed, a page of python -m benchmarks"),
-        ("--table bees --page-only --rows M99", "--rows: expected some of simcse-sst"),
+        ("--table bees --page-only --rows M99", "--rows: choose from simcse-sst"),
         ("--table other", "invalid choice"),
     ],
 )

@@ -87,7 +87,7 @@ def test_the_texts_of_a_file_are_distinct_and_not_blank(write):
     assert len(some) == len(groups) == 5
     assert some != texts[:5], "drawn, not the first ones"
     assert set(some) < set(texts)
-    with pytest.raises(DataError, match="expected the name of a column"):
+    with pytest.raises(DataError, match="name the column of the texts"):
         file_texts("own.csv", (), SAMPLE, None)
 
 
@@ -110,10 +110,10 @@ def test_the_pairs_of_a_file_are_distinct_and_grouped_by_shared_texts(write):
     ("name", "content", "expected"),
     [
         ("p.csv", "q,b\nx,y\n", "line 1: expected a column 'a'"),
-        ("p.tsv", "q\ta\nx\ty\nz\ty\n", "two examples that share no text, .* found none among 2"),
+        ("p.tsv", "q\ta\nx\ty\nz\ty\n", "two examples that share no text .*, found none among 2"),
         ("s.txt", "A film\na  film\n", "found none among 2"),
         ("nli.csv", "a,b\n1,2\n", "line 1: expected a column 'sent0', found a, b"),
-        ("nli.csv", f"{NLI}A,B,0\n", "expected two examples that share no text"),
+        ("nli.csv", f"{NLI}A,B,0\n", "training needs two examples that share no text"),
         ("nli.csv", f"{NLI}A,B,0\nA,C,3\n", "line 3: label: expected entailment, 0"),
     ],
 )

@@ -85,7 +85,7 @@ def test_the_page_is_whole_runs_nothing_and_is_the_same_for_the_same_runs(pair, 
 def test_the_page_opens_with_the_verdict_and_links_to_every_section(page):
     opening = page[page.index("<h1>") : page.index("<h2")]
     assert '<p class="verdict">No clear difference overall: ' in opening
-    assert re.search(r"n = 300 \(sst\), 300 \(qqp\), 300 \(sts\)", opening)
+    assert re.search(r"dev examples: sst 300, qqp 300, sts 300", opening)
     headings = re.findall(r'<h2 id="([^"]+)"', page)
     assert re.findall(r'<li><a href="#([^"]+)"', opening) == headings
     assert 'class="best"' in page

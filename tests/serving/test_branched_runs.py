@@ -67,7 +67,7 @@ def test_embeddings_are_those_of_a_task_or_of_the_shared_encoder(branched, recwa
     with pytest.warns(Notice) as caught:
         shared = model.encode(TEXTS)
     assert [str(one.message) for one in caught] == [
-        "embeddings of the shared encoder, without a branch; task chooses one: sst, qqp, sts"
+        "the embeddings are of the shared encoder; for a branch, give its task: sst, qqp, sts"
     ]
     assert caught[0].filename == __file__
     for one, other in ((sst, sts), (sst, shared), (sts, shared)):
@@ -99,7 +99,7 @@ def test_an_export_of_a_task_has_its_layers_its_head_and_its_scores_only(branche
 
 
 def test_exports_without_a_task_of_the_run_are_refused(branched, tmp_path):
-    line = "task: a run with branches needs the task to export, one of sst, qqp, sts"
+    line = "task: the run has branches; choose one of its tasks: sst, qqp, sts"
     for task, expected in ((None, line), ("cola", "task: expected one of sst, qqp, sts, found")):
         with pytest.raises(UserError, match=expected):
             export(branched, tmp_path / "out", "transformers", task=task)

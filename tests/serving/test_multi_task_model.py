@@ -68,7 +68,7 @@ def test_empty_input(model):
 
 INVALID = [
     (["a"], {"tasks": ["mnli"]}, "task: expected one of sst, qqp, sts, own, found mnli"),
-    (["a"], {"tasks": ["qqp"]}, "qqp: expected pairs of texts, found single ones"),
+    (["a"], {"tasks": ["qqp"]}, "qqp: give pairs of texts, not single texts"),
     ("a", {}, "expected a list of texts or pairs, found a str"),
     (DataFrame({"one": ["a"], "two": ["b"]}), {}, "expected a list of texts or pairs, found a"),
     ([("a", "b", "c")], {}, "only texts or only pairs, found 3 in a row"),

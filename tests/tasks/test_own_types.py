@@ -94,12 +94,12 @@ def test_labels_of_a_file_are_told_from_blanks_and_spellings(cells, keys, labels
 @pytest.mark.parametrize(
     ("cells", "line"),
     [
-        ("yes no unknown", "'unknown' is a label like any other; blank=unknown leaves such rows"),
-        ("yes no n.a.", "'n.a.' is a label like any other; blank=n.a. leaves such rows"),
-        ("yes no -1", "'-1' is a label like any other; blank=-1 leaves such rows"),
+        ("yes no unknown", "'unknown' is read as a label; blank=unknown would leave them out"),
+        ("yes no n.a.", "'n.a.' is read as a label; blank=n.a. would leave them out"),
+        ("yes no -1", "'-1' is read as a label; blank=-1 would leave them out"),
         ("-2 -1 0 1 2", ""),
-        ("a;b a b", "'a;b' is one label; type=multi-label,separator=; makes several of it"),
-        ("a,b b,c a,c", r"'a,b' is one label; type=multi-label,separator=\,"),
+        ("a;b a b", "'a;b' is read as one label; type=multi-label,separator=; splits it"),
+        ("a,b b,c a,c", r"'a,b' is read as one label; type=multi-label,separator=\,"),
         ("a b", ""),
     ],
 )
@@ -190,8 +190,8 @@ def test_numbers_are_standardised_by_the_training_file(more, pair):
     [
         ("a,1\nb,x\n", "line 3: expected a number, found 'x'"),
         ("a,1\nb,2e30\n", r"line 3: y: expected a number from -1e\+30 to 1e\+30, found '2e30'"),
-        ("a,1700000000\nb,1700000003\n", "found a standard deviation of 1.5 at 1.7e\\+09"),
-        ("a,1\nb,1\nc,\n", "m: expected numbers that differ, found a standard deviation of 0"),
+        ("a,1700000000\nb,1700000003\n", "standard deviation 1.5, largest number 1.7e\\+09"),
+        ("a,1\nb,1\nc,\n", "m: the numbers hardly differ .standard deviation 0"),
     ],
 )
 def test_numbers_that_cannot_be_learned_are_refused(rows, line, tmp_path):

@@ -116,10 +116,10 @@ def test_what_the_toolkit_writes_is_sound_in_any_order(written, task, tmp_path):
         ("sst", b" , 4 ", b" , 5 ", "line 3: expected 0, 1, 2, 3, 4, found '5'"),
         ("qqp", b"b2 , 1.0 ", b"b2 , 1 ", "line 3: expected 0.0, 1.0, found '1'"),
         ("sts", b"0.25", b"nan", "line 2: expected a number, found 'nan'"),
-        ("sst", b"b2", b"a1", "line 3: expected each id once, found a1 again"),
-        ("sst", b"b2 , 4 \n", b"", "lacks 1 of the ids (3), such as b2"),
-        ("sst", "ç3".encode(), "ç3".encode("latin-1"), "line 4: expected UTF-8"),
-        ("sst", b" , 2 \n", b" , 2 ", "expected a line break at the end"),
+        ("sst", b"b2", b"a1", "line 3: the id a1 is there twice"),
+        ("sst", b"b2 , 4 \n", b"", "missing ids: 1 of 3, such as b2"),
+        ("sst", "ç3".encode(), "ç3".encode("latin-1"), "line 4: 'utf-8' codec can't decode"),
+        ("sst", b" , 2 \n", b" , 2 ", "the last row needs a line break"),
     ],
 )
 def test_what_is_wrong_is_reported_with_its_line(written, task, old, new, expected):

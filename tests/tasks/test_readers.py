@@ -161,8 +161,8 @@ def test_a_missing_folder_and_a_folder_in_the_place_of_a_file(tmp_path):
             "line 4: expected unique ids",
         ),
         ([SST_HEADER, A, ["1", "b\nc", "two", "1"]], "line 3"),  # it would break predictions' lines
-        ([SST_HEADER], "expected at least one example, found 0"),
-        ([SST_HEADER, ["0", "a", "one", ""], ["1", "b", "x", " "]], "2 rows without label or text"),
+        ([SST_HEADER], "there are no examples (rows without label or text: 0"),
+        ([SST_HEADER, ["0", "a", "one", ""], ["1", "b", "x", " "]], "without label or text: 2"),
         # A row that spans lines is known by its first, and lines after it are counted on.
         ([SST_HEADER, ["0", "a", "x\ny\nz", "1"], ["1", "b", "four", "9"]], "line 5: sentiment"),
     ],

@@ -40,7 +40,7 @@ def table(tmp_path):
 def test_one_column_may_be_two_tasks():
     found = tickets(("a=topic", "b=topic:type=multi-label"))
     assert [(one.name, one.label) for one in found] == [("a", ("topic",)), ("b", ("topic",))]
-    with pytest.raises(UserError, match="topic is there twice"):
+    with pytest.raises(UserError, match="topic is named twice"):
         RunConfig(tasks=tickets(("topic", "topic:type=multi-label")))
 
 
@@ -72,11 +72,11 @@ def test_columns_become_names_of_tasks():
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ({"labels": ["1st Topic"]}, "first a letter, found '1st-topic'; choose another name"),
-        ({"labels": []}, "labels: expected a column or more, found none"),
-        ({"labels": ["topic:shape=b"]}, "topic: no key 'shape'; there are "),
-        ({"text": "topic"}, "column 'topic' is there twice, as text or label"),
-        ({"text": "topic", "labels": ["text"]}, "tickets.csv: text: expected labels that recur"),
+        ({"labels": ["1st Topic"]}, "'1st-topic': a name has 1 to 32 lower-case"),
+        ({"labels": []}, "labels: name at least one column"),
+        ({"labels": ["topic:shape=b"]}, "topic: no key 'shape'; choose from "),
+        ({"text": "topic"}, "column 'topic' is named twice, as text or label"),
+        ({"text": "topic", "labels": ["text"]}, "tickets.csv: text: the labels look like free"),
         ({"labels": ["mood"]}, "line 1: expected a column 'mood', found text, topic"),
     ],
 )
@@ -124,4 +124,4 @@ def test_a_column_names_the_splits(table, names, column, sizes):
     found = rows_of(own.build())
     assert {split: len(ids) for split, ids in found.items()} == sizes
     assert sum(sizes.values()) == len({one for ids in found.values() for one in ids})
-    assert any("named in column" in line for line in own.lines()) == ("train" in names)
+    assert any("says which rows are train" in line for line in own.lines()) == ("train" in names)

@@ -94,7 +94,7 @@ def test_similarities_keep_the_scale_of_their_file(tmp_path):
     keys = {"train": tmp_path / "s.tsv", "type": "similarity", "text": ["a", "b"], "label": "y"}
     found = task("mine", **keys)
     assert (found.low, found.high) == (-1, 4)  # the whole numbers around all values
-    assert "-1 is a number like any other; blank=-1 leaves such rows out" in [*found.lines()]
+    assert "-1 is read as a number; if it means no label, add blank=-1" in [*found.lines()]
     own = found.build()
     assert own.output.show(0.0) == "-1.0"
     assert own.build_head(8).scale == 5
@@ -110,21 +110,21 @@ HERE = {"train": "pairs.csv", "text": "german", "label": "same?"}
     ("name", "keys", "expected"),
     [
         ("m", {"train": "a:b.csv"}, "a:b.csv: cannot be read: No such file"),
-        ("Mine", {}, "name has 1 to 32 lower-case letters, .* found 'Mine'"),
-        ("sst", {}, "found 'sst', which is reserved; choose another name"),
+        ("Mine", {}, "'Mine': a name has 1 to 32 lower-case letters, "),
+        ("sst", {}, "'sst': this name is reserved; choose another name"),
         ("m", {"type": "similarity"}, "m: text: similarity needs 2 columns, found 1"),
         ("m", {"encoding": "rot13"}, "m: encoding: expected a name such as cp1252 or utf-16"),
-        ("m", {"delimiter": "ab"}, r"m: delimiter: Expected `str`, one character or \|\|\|, found"),
-        ("m", {"lables": "c|d"}, "m: no key 'lables'; there are .*; did you mean labels?"),
+        ("m", {"delimiter": "ab"}, r"m: delimiter: Expected str, one character or \|\|\|, found"),
+        ("m", {"lables": "c|d"}, "m: no key 'lables'; choose from .*; did you mean labels?"),
         ("m", {"type": "class"}, "m: type: .*classification.*found "),
-        ("m", {"type": None, "low": 1, "high": 1}, "m: low: expected less than high, 1, f"),
-        ("m", {"type": "regression", "labels": "a|b"}, "m: labels: regression does not have it"),
-        ("m", {"labels": "a|b|a"}, "m: labels: expected two or more, each once, found a, b, a"),
-        ("m", {"label": "a"}, "m: column 'a' is there twice"),
-        ("m", {"label": ["b", "c"]}, "m: label: classification has one column, found 2"),
+        ("m", {"type": None, "low": 1, "high": 1}, "m: low: must be less than high .1., f"),
+        ("m", {"type": "regression", "labels": "a|b"}, "m: labels: type regression has no classes"),
+        ("m", {"labels": "a|b|a"}, "m: labels: name two or more, each once, found a, b, a"),
+        ("m", {"label": "a"}, "m: column 'a' is named twice"),
+        ("m", {"label": ["b", "c"]}, "m: label: type classification takes one column, found 2"),
         ("m", {**HERE, "label": "lang"}, "line 1: expected a column 'lang'"),
         ("m", {**HERE, "labels": "nein|jo"}, "line 2: same\\?: expected nein, jo"),
-        ("m", {**HERE, "train": "."}, r"expected a file train\.csv"),
+        ("m", {**HERE, "train": "."}, r"no training file, such as train\.csv"),
     ],
 )
 def test_what_describes_no_task_is_refused_in_one_line(name, keys, expected, file, monkeypatch):
@@ -188,20 +188,20 @@ def test_the_type_of_lists_follows_from_their_labels(labels, of_texts, of_pairs,
 
 
 AB = ["a", "b"]
-MATRIX = "^labels: expected lists of labels, found a matrix: use .*NAMES"
+MATRIX = "^labels: give lists of labels, not a matrix: .*NAMES"
 
 
 @pytest.mark.parametrize(
     ("first", "labels", "options", "expected"),
     [
         (["a", None], ["x", "y"], {}, "texts: expected a list, found a NoneType"),
-        (["a"], ["x", "y"], {}, "labels: expected one for each of 1, found 2"),
+        (["a"], ["x", "y"], {}, "labels: expected 1, one for each text, found 2"),
         (AB, {"x", "y"}, {}, "labels: expected a list, found a set"),
         (FRAME, ["x", "y"], {}, r"texts: .*, found a DataFrame.* df\[COLUMNS\]\.values\.tolist"),
         (AB, [1, 2], {"classes": [1, 1, 2]}, "labels: .* each once, found 1, 1, 2"),
         (AB, np.eye(2), {}, MATRIX),
         ("sst", None, {"hed": "x"}, "task sst: no setting 'hed'; it has head"),
-        ("sts2", None, {}, "tasks: no task 'sts2'; there are sst, "),
+        ("sts2", None, {}, "tasks: no task 'sts2'; choose from sst, "),
     ],
 )
 def test_a_wrong_task_is_refused_in_one_line(first, labels, options, expected, tmp_path):
