@@ -164,5 +164,5 @@ def test_an_encoder_is_not_saved_over_runs(tmp_path):
     ensemble = tmp_path / "vote"
     ensemble.mkdir()
     (ensemble / "config.json").write_text('{"mode": "ensemble", "tasks": ["sst"]}')
-    with pytest.raises(EncoderError, match="expected an encoder, found a run"):
+    with pytest.raises(EncoderError, match="this is a run, not an encoder"):
         encoder.save_pretrained(ensemble)

@@ -226,8 +226,8 @@ def test_types_are_inferred(cells, texts, kind):
 @pytest.mark.parametrize(
     ("cells", "line"),
     [
-        (PROSE, "found free text or ids: 30 of 30 values occur once, such as 'Hello, this is"),
-        ([*"aabcde"], "4 of 6 values occur once"),
+        (PROSE, "free text or ids: 30 of 30 values occur only once, such as 'Hello, this is"),
+        ([*"aabcde"], "4 of 6 values occur only once"),
     ],
 )
 def test_columns_that_are_no_labels_are_refused(cells, line):
