@@ -12,6 +12,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from cli.flags import Parser, add_run, typed
+from common.errors import UserError
 from common.settings import Name
 from multitask.settings.config import RunConfig
 
@@ -37,7 +38,11 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     name, metrics = Path(args.run).resolve().name, Run(Path(args.run)).metrics
     hosts = ("127.0.0.1", "localhost", args.host) if args.host != "0.0.0.0" else ("*",)
     service = Service(model, name, metrics, precision.precision)
-    with Server((args.host, args.port), service, hosts) as server:
+    try:
+        opened = Server((args.host, args.port), service, hosts)
+    except OSError as error:
+        raise UserError(f"port {args.port}: {error.strerror}; choose another --port") from error
+    with opened as server:
         if machine.precision == "auto":
             print(precision, file=sys.stderr, flush=True)
         address = f"http://{args.host}:{server.server_address[1]}/"

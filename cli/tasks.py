@@ -33,6 +33,8 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
         for name in table.columns:
             cells = [shown(row.get(name)).strip() for _, row in table.rows]
             first = [shorten(one, 28, placeholder=" ...") for one in [*cells, "", "", ""][:3]]
+            if table.has_commas(name):
+                cells = [one.replace(",", ".") for one in cells]
             rows.append([name, looks_like(cells), *first, f"{sum(map(bool, cells)):,}"])
         header = ["column", "looks like", "row 1", "row 2", "row 3", "cells"]
         print(f"{file}: {counted(len(table.rows), 'row')}\n\n{text_table(header, rows)}\n")

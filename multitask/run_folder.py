@@ -121,11 +121,10 @@ def file_digests(config: RunConfig) -> dict[str, str]:
 
 
 def check_inputs_stay(folder: Path, config: RunConfig) -> None:
-    """Raise SettingsError for an encoder or a run that would be replaced by the run that reads it.
-
-    The run's other inputs are files, which stay.
-    """
-    for name in filter(None, (config.encoder, config.init, *config.teacher)):
+    """Raise SettingsError for an input that would be replaced by the run that reads it."""
+    own = [file for one in config.own_tasks.values() for file in one.files.values()]
+    inputs = config.encoder, config.init, config.text_file, *config.teacher, *own
+    for name in filter(None, inputs):
         if Path(name).exists() and Path(name).resolve().is_relative_to(folder.resolve()):
             raise SettingsError(f"output: the run reads {name} in this folder; choose another")
 

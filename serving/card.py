@@ -29,7 +29,7 @@ tokenizer = AutoTokenizer.from_pretrained("DIR")
 inputs = tokenizer(["A cat sleeps."], padding=True, truncation=True, return_tensors="np")
 inputs = {name: inputs[name] for name in ("input_ids", "attention_mask")}
 embeddings, pooled = InferenceSession("DIR/model.onnx").run(None, inputs)
-# Embeddings before any normalisation, of texts (first) and of the second texts of pairs (second)
+# `first` are the pooled first texts of pairs, or the single texts; `second` the second texts
 heads = InferenceSession("DIR/heads.onnx")
 inputs = {one.name: pooled for one in heads.get_inputs()}
 found = dict(zip([one.name for one in heads.get_outputs()], heads.run(None, inputs)))""",
@@ -77,6 +77,7 @@ def card(model: MultiTaskModel, metrics: Mapping[str, Any], kind: str) -> str:
         else "The encoder was not trained to embed single texts.",
         "The heads are in `heads.safetensors`, which this toolkit loads:",
         python(HEADS.format(example=example)),
+        *classes(model),
         "## Training",
         markdown_table(["setting", "value"], settings(model)),
     ]
@@ -87,6 +88,13 @@ def card(model: MultiTaskModel, metrics: Mapping[str, Any], kind: str) -> str:
     caveats += [STS_CAVEAT] if "sts" in model.tasks else []
     caveats.append("Use the model only for the language and the kind of text of its training data.")
     return "\n\n".join([*parts, "## Limits", "\n".join(f"- {one}" for one in caveats)]) + "\n"
+
+
+def classes(model: MultiTaskModel) -> list[str]:
+    """Return the classes of the heads, in the order of the columns of their probabilities."""
+    several = model.tasks_by_name.items()
+    rows = [[name, ", ".join(task.kind.names)] for name, task in several if task.kind.columns]
+    return [markdown_table(["task", "order of its probabilities"], rows)] if rows else []
 
 
 def python(code: str) -> str:

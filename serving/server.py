@@ -109,7 +109,7 @@ class Service:
 
 
 def answer(task: Task, found: Prediction, row: int) -> dict[str, Any]:
-    """Return one prediction: label, value, index of the class, scale, the shares of classes.
+    """Return one prediction: label, value, index of the class, scale, the probabilities of classes.
 
     `cut` says that a text is longer than the limit, and that only a part of it was read.
     For an empty text that the task reads, label and value are None, and `reason` says why.
@@ -121,7 +121,9 @@ def answer(task: Task, found: Prediction, row: int) -> dict[str, Any]:
         nothing = dict.fromkeys(("label", "value", "index"))
         return {**nothing, "scale": scale, "classes": [], "cut": False, "reason": EMPTY_TEXT}
     shares = [] if found.probabilities is None else found.probabilities[row].tolist()
-    classes = [{"name": n, "share": s} for n, s in zip(found.class_names, shares, strict=True)]
+    classes = [
+        {"name": n, "probability": s} for n, s in zip(found.class_names, shares, strict=True)
+    ]
     return {
         "label": found.labels[row],
         "value": found.values[row].tolist(),  # one per label of a task with several labels

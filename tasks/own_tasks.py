@@ -172,8 +172,9 @@ def table_tasks(
         options: further keys of all tasks: `id`, `dev`, `test`, `quotes`.
     """
     columns = [parse_column(one) for one in ([labels] if isinstance(labels, str) else labels)]
-    if not columns:
-        raise SettingsError(f"{file}: labels: name at least one column")
+    for key, several in (("labels", columns), ("text", text)):
+        if not several:
+            raise SettingsError(f"{key}: name a column of {file}")
     given = {"train": file, "text": text, **options}
     return [own_task({**given, **keys}).completed() for keys in columns]
 

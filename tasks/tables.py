@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from common.errors import Notice, UserError
+from common.errors import Notice, UserError, suggestion
 from tasks.csv_files import Layout, Rows, csv_rows
 
 JSON, PARQUET = (".json", ".jsonl"), ".parquet"
@@ -77,8 +77,9 @@ class Table(NamedTuple):
         for name in needed:
             if (count := self.columns.count(name)) != 1:
                 found = "it twice" if count else ", ".join(filter(None, self.columns)) or "none"
-                if self.delimiter and not count:
-                    found += "; without a header line, add --table header=no for columns 1, 2, ..."
+                if not count and not (near := suggestion(name, self.columns)) and self.delimiter:
+                    near = "; without a header line, add --table header=no for columns 1, 2, ..."
+                found += "" if count else near
                 raise DataError(f"{self.path}, line 1: expected a column {name!r}, found {found}")
 
 

@@ -77,7 +77,7 @@ def check_rows(model, rows, found):
         else:
             assert [one["value"] for one in answers] == ours.values.tolist()
             assert [one["index"] for one in answers] == ours.index.tolist()
-            shares = np.array([[c["share"] for c in one["classes"]] for one in answers])
+            shares = np.array([[c["probability"] for c in one["classes"]] for one in answers])
             assert_near(shares, ours.probabilities, model_terms(model))
 
 
