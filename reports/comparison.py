@@ -8,7 +8,7 @@ from zlib import crc32
 import numpy as np
 
 from common.errors import all_names, counted, escape_unsafe
-from reports.scores import Cell, Tasks, TaskScores, overall_tasks, read_tasks, seeds_of
+from reports.scores import Cell, TaskScores, overall_tasks, read_tasks, seeds_of
 from reports.systems import System
 from tasks.metrics import METRICS, OVERALL, mean_score, worst_value
 
@@ -51,7 +51,7 @@ class Comparison:
     """Systems, their scores by task, and the differences of all others from the first one."""
 
     systems: tuple[System, ...]
-    tasks: Tasks
+    tasks: Mapping[str, TaskScores]
     differences: tuple[Difference, ...]
 
     @property

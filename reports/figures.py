@@ -5,16 +5,15 @@ from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib import style
+from matplotlib.figure import Figure
 
 from common.files import atomic_path
 from reports.comparison import Comparison
 from reports.scores import TaskScores
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 STYLE = Path(__file__).with_name("figures.mplstyle")
 SOFT = "#5b6470"  # secondary lines and marks
@@ -24,13 +23,11 @@ MOST_CLASSES = 12  # of a confusion matrix
 @contextmanager
 def styled() -> Iterator[None]:
     """Use the common style, as a context or as a decorator of a function that draws or writes."""
-    from matplotlib import style
-
     with style.context(STYLE):
         yield
 
 
-def all_figures(found: Comparison) -> dict[str, "Figure"]:
+def all_figures(found: Comparison) -> dict[str, Figure]:
     """Return the figures of a comparison by the names of their files."""
     figures = {"gains": forest_plot(found)} if found.differences else {}
     if any(run.metrics.get("history") for one in found.systems for run in one.runs):
@@ -44,10 +41,8 @@ def all_figures(found: Comparison) -> dict[str, "Figure"]:
 
 
 @styled()
-def forest_plot(found: Comparison) -> "Figure":
+def forest_plot(found: Comparison) -> Figure:
     """Draw the differences from the first system with their intervals, in points."""
-    from matplotlib.figure import Figure
-
     figure = Figure(figsize=(4.6, 1.7 + 0.5 * len(found.differences)))
     axis = figure.subplots()
     axis.axvline(0, color=SOFT, linewidth=1)
@@ -65,10 +60,8 @@ def forest_plot(found: Comparison) -> "Figure":
 
 
 @styled()
-def epochs_figure(found: Comparison) -> "Figure":
+def epochs_figure(found: Comparison) -> Figure:
     """Draw how each task's dev score grows in the runs of each system, as the mean of the seeds."""
-    from matplotlib.figure import Figure
-
     figure = Figure(figsize=(4.1, 0.7 + 1.6 * len(found.tasks)))
     axes = figure.subplots(len(found.tasks), sharex=True, squeeze=False)[:, 0]
     for axis, (task, one) in zip(axes, found.tasks.items(), strict=True):
@@ -87,9 +80,8 @@ def epochs_figure(found: Comparison) -> "Figure":
 
 
 @styled()
-def predictions_figure(one: TaskScores, system: str) -> "Figure":
+def predictions_figure(one: TaskScores, system: str) -> Figure:
     """Draw predictions beside labels, all seeds together: a confusion matrix, or points."""
-    from matplotlib.figure import Figure
     from sklearn.metrics import ConfusionMatrixDisplay
 
     cells, names = one.cells(system), [fill(name, 14) for name in one.task.kind.names]
@@ -120,7 +112,7 @@ def predictions_figure(one: TaskScores, system: str) -> "Figure":
 
 
 @styled()
-def save_figure(figure: "Figure", file: Path) -> None:
+def save_figure(figure: Figure, file: Path) -> None:
     """Write the file atomically and without a date: the same figure has the same bytes."""
     kind = file.suffix.removeprefix(".")
     metadata: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}

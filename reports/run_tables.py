@@ -14,7 +14,7 @@ from tasks.metrics import LEADERBOARD, OVERALL_KEYS
 
 SCORE = "score: mean of the main dev metrics, correlations scaled to 0..1"
 EXAMPLES = 3  # dev examples at the end of a run
-ORTHOGONAL = 0.05  # mean cosines of gradients that are nearer to 0 are called orthogonal
+ORTHOGONAL, FEW = 0.05, 10  # cosines nearer to 0 are called so; steps that say too little
 
 
 def runs_table(runs: Sequence[Run], root: Path) -> str:
@@ -74,8 +74,7 @@ def summary(result: dict[str, Any], run: Run) -> str:
     labels of any task's test examples are known.
     """
     systems = [] if run.settings["mode"] == "pretrain" else group_runs([(None, run)])
-    names = [one for one in run.tasks if systems and run.scores_file(one, "dev").exists()]
-    tasks = [read_task(name, systems) for name in names]
+    tasks = [read_task(n, systems) for n in run.tasks if run.scores_file(n, "dev").exists()]
     constant = {
         one.task.name: one.task.kind.metrics(one.constant, one.targets)
         for one in tasks
@@ -86,9 +85,9 @@ def summary(result: dict[str, Any], run: Run) -> str:
     rows = metric_rows(result["dev"], *further.values())
     lines = [text_table(["task", "metric", "dev", *further], rows)]
     each = 1 if len(tasks) > 1 else EXAMPLES
-    if examples := [row for one in tasks for row in first_examples(one, systems, each)]:
-        header = ["task", "dev example", "label", "prediction"]
-        lines.append(f"\n{text_table(header, examples[:EXAMPLES])}\n")
+    if examples := [row for one in tasks for row in first_examples(one, systems, each)][:EXAMPLES]:
+        shown_rows = text_table(["task", "dev example", "label", "prediction"], examples)
+        lines.append(f"\n{shown_rows}\n")
     lines += [
         f"weights of epoch {result['best_epoch']} of {result['epochs']}, "
         f"{counted(result['steps'], 'step')} in {result['training_seconds']:.1f} s "
@@ -96,6 +95,10 @@ def summary(result: dict[str, Any], run: Run) -> str:
     ]
     if set(result["combiner_steps"]) != {"summed"}:
         lines += [f"{counted(n, 'step')}: {how}" for how, n in result["combiner_steps"].items()]
+    for name, metric in run.main_scores:
+        if name in constant and result["dev"][name][metric] <= constant[name][metric]:
+            advice = "train longer (--epochs), or on more examples"
+            lines.append(f"{name}: not above the most frequent class; {advice}")
     lines += [conflict_line(pair, found) for pair, found in result.get("conflicts", {}).items()]
     lines += [
         f"{task}: temperature {found:.3f}, fitted on dev"
@@ -114,8 +117,10 @@ def conflict_line(pair: str, found: Mapping[str, Any]) -> str:
     meaning = "pull apart" if cosine < 0 else "help each other"
     if abs(cosine) < ORTHOGONAL:
         meaning = "are nearly orthogonal: nothing to resolve"
+    if found["steps"] < FEW:
+        meaning = "were measured too rarely to say"
     share = f"below 0 in {found['conflict_rate']:.0%} of {counted(found['steps'], 'step')}"
-    return f"{pair}: their gradients {meaning} (mean cosine {cosine:.2f}, {share})"
+    return f"{pair}: their gradients {meaning} (mean cosine {cosine:z.2f}, {share})"
 
 
 def ensemble_table(result: Mapping[str, Any]) -> str:

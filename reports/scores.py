@@ -68,9 +68,6 @@ class TaskScores:
         return np.full_like(self.targets, np.bincount(self.targets).argmax())
 
 
-Tasks = Mapping[str, TaskScores]
-
-
 def read_tasks(systems: Sequence[System]) -> dict[str, TaskScores]:
     """Read the dev scores of all runs by task.
 
@@ -118,7 +115,9 @@ def overall_tasks(names: Iterable[str]) -> list[str]:
     return found if len(found) > 1 else []
 
 
-def overall_figures(system: str, tasks: Tasks, names: Sequence[str]) -> list[float]:
+def overall_figures(
+    system: str, tasks: Mapping[str, TaskScores], names: Sequence[str]
+) -> list[float]:
     """Return the overall score of a system for each seed that has all of these tasks."""
     seeds = [{seed for _, seed in tasks[name].cells(system)} for name in names]
     metrics = {name: tasks[name].metric for name in names}
