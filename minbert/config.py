@@ -146,7 +146,7 @@ AnyConfig = EncoderConfig | BiLSTMConfig
 def transformer_config(setting: str, config: AnyConfig) -> EncoderConfig:
     """Return the configuration of a transformer; raise SettingsError if `setting` has a BiLSTM."""
     if isinstance(config, BiLSTMConfig):
-        raise SettingsError(f"{setting}: expected a transformer, found a BiLSTM")
+        raise SettingsError(f"{setting}: needs a transformer, not a BiLSTM")
     return config
 
 

@@ -56,7 +56,7 @@ def read_sentence_settings(folder: Path) -> SentenceSettings:
         pooling, normalize = read_modules(folder)
     file = folder / "config_sentence_transformers.json"
     if prompt := read_json_if_any(file).get("default_prompt_name"):
-        raise EncoderError(f"{file}: expected no default_prompt_name, found {prompt!r:.60}")
+        raise EncoderError(f"{file}: the default_prompt_name {prompt!r:.60} is not supported")
     return SentenceSettings(pooling, normalize, *read_limit(folder))
 
 

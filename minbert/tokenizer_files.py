@@ -33,7 +33,7 @@ def load_tokenizer(folder: Path, family: str, max_tokens: int, lower: bool = Fal
     """
     settings = read_json_if_any(folder / "tokenizer_config.json")
     if settings.get("truncation_side", "right") != "right":
-        raise EncoderError(f"{folder}: expected truncation_side right, found left")
+        raise EncoderError(f"{folder}: truncation_side must be right, not left")
     try:
         backend = read_backend(folder, family, settings)
         apply_settings(backend, settings)
@@ -81,7 +81,7 @@ def read_backend(folder: Path, family: str, settings: dict[str, Any]) -> tokeniz
         )
         return backend
     vocabulary = "vocab.txt" if family == "bert" else "vocab.json with merges.txt"
-    raise EncoderError(f"{folder}: expected tokenizer.json or {vocabulary}, found neither")
+    raise EncoderError(f"{folder}: the folder needs tokenizer.json or {vocabulary}")
 
 
 def is_cased(backend: tokenizers.Tokenizer) -> bool:

@@ -123,7 +123,7 @@ def read_checkpoint(folder: Path) -> tuple[Path, dict[str, Tensor]]:
         return index, {name: one for tensors in several for name, one in tensors.items()}
     if pickled.exists():
         return pickled, read_pickled(pickled)
-    raise EncoderError(f"{folder}: expected model.safetensors or pytorch_model.bin, found neither")
+    raise EncoderError(f"{folder}: the folder needs model.safetensors or pytorch_model.bin")
 
 
 def read_pickled(file: Path) -> dict[str, Tensor]:
@@ -198,7 +198,7 @@ def check_shapes(
     """Raise EncoderError for a tensor that is missing, of another shape, or not expected."""
     for name, shape in expected.items():
         if name not in tensors:
-            raise EncoderError(f"{source}: expected a tensor {name!r}, found none")
+            raise EncoderError(f"{source}: the tensor {name!r} is missing")
         if (found := tuple(tensors[name].shape)) != shape:
             raise EncoderError(f"{source}: {name!r}: expected shape {shape}, found {found}")
     if others := [name for name in tensors if name not in expected]:

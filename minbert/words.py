@@ -89,7 +89,7 @@ def build_bilstm(
     """
     counts = build_vocabulary(texts)
     if not counts:
-        raise EncoderError("expected texts with words, found none")
+        raise EncoderError("the texts have no words")
     known = read_vectors(vectors, counts) if vectors else {}
     words = [word for word, count in counts.items() if count > 1 or word in known] or [*counts]
     if known:
@@ -147,5 +147,5 @@ def read_vectors(file: Path, words: Iterable[str]) -> dict[str, np.ndarray]:
             if len(numbers) != width:
                 raise EncoderError(f"{file}, line {number}: expected a word and {width} numbers")
     if not vectors:
-        raise EncoderError(f"{file}: expected vectors of some of the words, found none")
+        raise EncoderError(f"{file}: the file has no vector of any word of the texts")
     return vectors

@@ -100,7 +100,7 @@ def regression(
     assert targets is not None
     assert known is not None
     if len(np.unique(targets)) < 2:
-        raise RunError(f"{name}: expected training examples of two classes, found one")
+        raise RunError(f"{name}: training needs examples of two classes, found one")
     best, chosen, found = -np.inf, 0.0, {}
     for strength in STRENGTHS:
         model = LogisticRegression(C=strength, max_iter=ITERATIONS).fit(vectors["train"], targets)

@@ -43,7 +43,7 @@ def read_rows(
 def standard_input(encoding: str) -> Iterator[list[str]]:
     """Yield one text per line, or two with a tab between them."""
     if sys.stdin is None:
-        raise DataError("standard input: expected one text per line, found it closed")
+        raise DataError("standard input is closed; give texts to it, or a file with --input")
     width = None
     content = decoded(sys.stdin.buffer.read(), "standard input", encoding)
     for number, line in enumerate(lines_of(content), 1):

@@ -124,7 +124,7 @@ class ContrastiveEPO(WithPullPush, name="epo"):
     def faults(self) -> Iterator[str]:
         if not all(self.shares):
             found = f"{self.preference:g}"
-            yield f"scl_preference: expected a number between 0 and 1 for EPO, found {found}"
+            yield f"scl_preference: must be between 0 and 1 for EPO, found {found}"
 
     def of_task(self, task: Task) -> Task:
         def cross_entropy(outputs: Outputs, texts: Embeddings, targets: Tensor) -> Tensor:

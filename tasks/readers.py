@@ -204,8 +204,8 @@ class LabelledFiles:
                     expected = "expected an id without ' , ' and line breaks"
                     raise ValueError(f"{expected}, found {found!r}")
                 if (first := lines.setdefault(identity, line)) != line:
-                    found = f"found {identity!r} again (first in line {first})"
-                    raise ValueError(f"expected unique ids, {found}")
+                    found = f"{identity!r} is there twice (first in line {first})"
+                    raise ValueError(f"ids must be unique, but {found}")
                 target = self.target({name: row[name].strip() for name in labels})
             except ValueError as error:
                 raise DataError(f"{path}, line {line}: {error}") from error

@@ -96,4 +96,4 @@ class WithPreference(Combiner):
     def faults(self) -> Iterator[str]:
         if self.preference is not None and not sum(self.preference) > 0:
             shown = " ".join(f"{weight:g}" for weight in self.preference) or "none"
-            yield f"preference: expected at least one number above 0, found {shown}"
+            yield f"preference: at least one number must be above 0, found {shown}"

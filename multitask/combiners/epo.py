@@ -161,7 +161,7 @@ class EPO(WithPreference, name="epo"):
     def faults(self) -> Iterator[str]:
         if self.preference is not None and not all(weight > 0 for weight in self.preference):
             shown = " ".join(f"{weight:g}" for weight in self.preference)
-            yield f"preference: expected numbers above 0 for combiner {self.name}, found {shown}"
+            yield f"preference: must be above 0 for combiner {self.name}, found {shown}"
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
         wish = np.full(len(drawn), 1.0)

@@ -41,7 +41,7 @@ def load_methods(file: str) -> None:
     """
     path = Path(file).resolve()
     if path.suffix != ".py" or not path.is_file():
-        raise SettingsError(f"--use {file}: expected a Python file")
+        raise SettingsError(f"--use {file}: there is no such Python file")
     name = f"used_{path.stem}_{crc32(str(path).encode()):08x}"  # two may have one name
     spec: Any = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)

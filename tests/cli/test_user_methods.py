@@ -189,7 +189,7 @@ def test_flags_of_users_methods_are_documented_and_checked(own, tmp_path, run_ok
 @pytest.mark.parametrize(
     ("code", "status", "expected"),
     [
-        (None, 2, "own.py: expected a Python file"),
+        (None, 2, "own.py: there is no such Python file"),
         ("x = 1", 2, "--combiner: no method 'a'"),
         (f"{CLASS}name='sum'): pass", 1, "sum is built in"),
         (f"{CLASS}name='a'):\n  size: Nonsense = 2", 1, "NameError"),

@@ -94,7 +94,7 @@ def test_words_are_initialised_from_vectors(vectors, tmp_path):
     [
         (b"the 1 2\ncat 1\n", "line 2: expected a word and 2 numbers"),
         (b"the 1,5 2\n", "line 1: expected a word and 2 numbers"),
-        (b"other 1 2\n", "expected vectors of some of the words, found none"),
+        (b"other 1 2\n", "the file has no vector of any word"),
     ],
 )
 def test_invalid_vector_files_are_refused(tmp_path, content, expected):

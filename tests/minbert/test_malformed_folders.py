@@ -46,8 +46,8 @@ def modules(*kinds):
         ("config.json", settings(position_embedding_type="relative_key"), "'absolute', found"),
         ("config.json", settings(is_decoder=True), "is_decoder: expected false"),
         ("tokenizer.json", b"{}", "tokenizer's files cannot be read"),
-        ("tokenizer_config.json", settings(truncation_side="left"), "right, found left"),
-        ("vocab.txt", None, "expected tokenizer.json or vocab.txt, found neither"),
+        ("tokenizer_config.json", settings(truncation_side="left"), "must be right, not left"),
+        ("vocab.txt", None, "the folder needs tokenizer.json or vocab.txt"),
         ("vocab.txt", b"[PAD]\n[UNK]\n", "sep_token not found in the vocabulary"),
         ("modules.json", b"{", "modules.json: expected a list of modules"),
         (
@@ -81,7 +81,7 @@ def changed(change):
     [
         (changed(lambda one: one * float("nan")), f"{NAME!r}: expected finite numbers, found nan"),
         (changed(lambda one: one[:, 1:]), "expected shape (32, 48), found (32, 47)"),
-        (lambda tensors: {k: v for k, v in tensors.items() if k != NAME}, f"{NAME!r}, found none"),
+        (lambda tensors: {k: v for k, v in tensors.items() if k != NAME}, f"{NAME!r} is missing"),
         (lambda tensors: tensors | {f"{NAME}.lora": torch.zeros(2, 3)}, ".lora' (2, 3)"),
         (lambda tensors: tensors | {f"two.{WORDS}": torch.zeros(1)}, "expected one encoder"),
     ],

@@ -35,7 +35,7 @@ VALUES = [
         {"combiner": {"name": "epo", "wish": 1}},
         "combiner epo: no setting 'wish'; it has preference",
     ),
-    ({"combiner": {"name": "epo", "preference": (1, 1, 0)}}, "preference: expected numbers above"),
+    ({"combiner": {"name": "epo", "preference": (1, 1, 0)}}, "preference: must be above 0"),
     ({"tasks": {"mine": {"file": "a.csv"}}}, "mine: no key 'file'"),
     ({"preset": "beess"}, "preset: choose from bees, .*, found 'beess'"),
     ({"epoch": 3}, "no setting 'epoch'; did you mean epochs?"),

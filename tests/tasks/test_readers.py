@@ -158,7 +158,7 @@ def test_a_missing_folder_and_a_folder_in_the_place_of_a_file(tmp_path):
         ([SST_HEADER, A, ["1", "b", "two"]], "line 3: expected 4 tab-separated fields, found 3"),
         (
             [SST_HEADER, A, ["1", "b", "two", "1"], ["2", " A ", "x", "1"]],
-            "line 4: expected unique ids",
+            "line 4: ids must be unique",
         ),
         ([SST_HEADER, A, ["1", "b\nc", "two", "1"]], "line 3"),  # it would break predictions' lines
         ([SST_HEADER], "there are no examples (rows without label or text: 0"),
