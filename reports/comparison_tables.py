@@ -117,7 +117,7 @@ NOTES = (
     "seed. Compare it only on the same machine and number of threads. The intervals are from a "
     "paired bootstrap over examples and seeds, 2,000 samples, not adjusted for several "
     f"comparisons. {CLEAR} With one seed, an interval lacks the variation of seeds. With two or "
-    "three, it is rough. Examples are of the first seed; right answers are bold."
+    "three, it is rough. Examples are from the first seed. Right answers are bold."
 )
 
 

@@ -98,7 +98,7 @@ def summary(result: dict[str, Any], run: Run) -> str:
     for name, metric in run.main_scores:
         if name in constant and result["dev"][name][metric] <= constant[name][metric]:
             advice = "train longer (--epochs), or on more examples"
-            lines.append(f"{name}: not above the most frequent class; {advice}")
+            lines.append(f"{name}: not better than the most frequent class; {advice}")
     lines += [conflict_line(pair, found) for pair, found in result.get("conflicts", {}).items()]
     lines += [
         f"{task}: temperature {found:.3f}, fitted on dev"
@@ -118,7 +118,7 @@ def conflict_line(pair: str, found: Mapping[str, Any]) -> str:
     if abs(cosine) < ORTHOGONAL:
         meaning = "are nearly orthogonal: nothing to resolve"
     if found["steps"] < FEW:
-        meaning = "were measured too rarely to say"
+        meaning = "were measured in too few steps to say"
     share = f"below 0 in {found['conflict_rate']:.0%} of {counted(found['steps'], 'step')}"
     return f"{pair}: their gradients {meaning} (mean cosine {cosine:z.2f}, {share})"
 
