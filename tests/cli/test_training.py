@@ -172,7 +172,7 @@ def test_several_seeds_are_the_runs_of_each_and_their_mean_is_printed(small, run
     assert f"{np.mean(scores):.4f} ± {np.std(scores, ddof=1):.4f} (2)" in result.stdout
     assert f"--runs {first} {second}" in result.stdout
     shown = run_ok("--mode", "compare", "--runs", tmp_path / "both", f"one={first}").stdout
-    assert "2 seeds and seed 3; n = 40 (sst)" in shown
+    assert "2 seeds and seed 3; dev examples: sst 40" in shown
     run_ok("--mode", "ensemble", "--runs", tmp_path / "both", "--output", tmp_path / "merged")
     assert len(config(tmp_path / "merged")["members"]["sst"]) == 2
 

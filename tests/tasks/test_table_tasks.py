@@ -73,7 +73,7 @@ def test_columns_become_names_of_tasks():
     ("change", "line"),
     [
         ({"labels": ["1st Topic"]}, "'1st-topic': a name has 1 to 32 lower-case"),
-        ({"labels": []}, "labels: name at least one column"),
+        ({"labels": []}, "labels: name a column of"),
         ({"labels": ["topic:shape=b"]}, "topic: no key 'shape'; choose from "),
         ({"text": "topic"}, "column 'topic' is named twice, as text or label"),
         ({"text": "topic", "labels": ["text"]}, "tickets.csv: text: the labels look like free"),
