@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from common.entry_point import print_line, program
 from common.errors import SettingsError, UserError, suggestion
 from common.progress import is_main_process
-from common.settings import choices_of, convert, default_of, methods, scalars, takes
+from common.settings import choices_of, convert, default_of, hints_of, methods, scalars, takes
 from multitask.settings.from_flags import RUN, Place, places
 from multitask.settings.methods import ROLES
 
@@ -76,7 +76,8 @@ class Parser(argparse.ArgumentParser):
 
     def add_setting(self, key: str, place: Place) -> None:
         """Add the flag of a setting."""
-        about, default, hint = place.field.metadata, default_of(place.field), place.hint
+        about, default = place.field.metadata, default_of(place.field)
+        hint = hints_of(place.cls)[place.field.name]
         if about.get("flag") is False:
             return
         self.keys.append(key)

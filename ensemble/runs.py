@@ -9,7 +9,7 @@ from typing import Any
 
 from common.errors import SettingsError
 from ensemble.merge import merge
-from multitask.run_folder import merged_run, write_merged
+from multitask.run_folder import write_merged
 from multitask.runs import Run, check_same_rows
 from tasks import TASKS, in_order
 from tasks.metrics import overall
@@ -22,7 +22,7 @@ def tasks_of_run(folder: Path) -> tuple[str, ...]:
     run = Run(folder)
     if not run.metrics:
         raise UserError(f"{folder}: the run is not finished (no metrics.json)")
-    known = [task for task in run.tasks if task in TASKS or task in run.own_tasks]
+    known = [task for task in run.tasks if task in TASKS or "train" in run.tasks[task]]
     found = [task for task in known if run.scores_file(task, "dev").exists()]
     if not found:
         file = "predictions/TASK-dev-probabilities.npz"
@@ -76,10 +76,9 @@ def ensemble_runs(
     Returns the content of metrics.json. Raises UserError or RunError.
     """
     stored = {run: Run(run) for runs in members.values() for run in runs}
-    first = {task: stored[runs[0]] for task, runs in members.items()}
     config = {
         "mode": "ensemble",
-        "tasks": [run.described(task).to_json() for task, run in first.items()],
+        "tasks": [stored[runs[0]].tasks[task] for task, runs in members.items()],
         "seed": seed,
         "method": method,
         "members": {
@@ -87,19 +86,20 @@ def ensemble_runs(
             for task, runs in members.items()
         },
     }
-    merged = {}
-    with merged_run(folder, config, stored, overwrite) as target:
+
+    def merge_all() -> Any:
+        merged = {}
         for task, runs in members.items():
-            tables = read_splits(task, [stored[run] for run in runs])
-            merged[task] = merge(tables, first[task].task(task).kind, method, seed)
+            kind, several = stored[runs[0]].described(task).build().kind, [stored[r] for r in runs]
+            merged[task] = merge(read_splits(task, several), kind, method, seed)
         dev = {task: found.metrics for task, found in merged.items()}
         parts = {task: found.members for task, found in merged.items()}
         result = {"dev": dev | overall(dev), "method": method, "members": parts}
-        splits = {task: found.splits for task, found in merged.items()}
         files = [Run(run).read("data.json") for run in reversed(stored)]
         data = {k: v for one in files for k, v in one.items() if k.endswith((" dev", " test"))}
-        write_merged(target, config, result, splits, data)
-    return result
+        return result, {task: found.splits for task, found in merged.items()}, data
+
+    return write_merged(folder, config, stored, overwrite, merge_all)
 
 
 def read_splits(task: str, runs: Sequence[Run]) -> dict[str, dict[str, Scores]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import torch
@@ -13,7 +14,7 @@ from minbert.bilstm import BiLSTM
 from minbert.device import choose_device, warn_if_slow
 from minbert.precision import choose_precision
 from minbert.tokenizer import Tokenizer, truncation
-from multitask.config_tasks import build_tasks, plain_tasks, pretraining
+from multitask.config_tasks import PRETRAINING, build_tasks, plain_tasks
 from multitask.loop.evaluation import score_split
 from multitask.model import EncoderWithHeads
 from multitask.runs import Run
@@ -38,7 +39,7 @@ def assemble(
     warn_if_slow(config.precision, device)
     chosen = make_tasks(config)
     if config.pretrains:
-        for line in pretraining().overlap_lines(config, chosen):
+        for line in import_module(PRETRAINING).overlap_lines(config, chosen):
             print(line, flush=True)
     model, folder = build_model(config, chosen, device), data_folder(config.data)
     tokenizer = model.bi_encoder.tokenizer
@@ -71,12 +72,9 @@ def notices_of(
     yield f"{counts} examples"
     if task.name in config.own_tasks:
         yield from config.own_tasks[task.name].lines()
-    if (test := examples.get("test")) is not None:
-        if len(test) < test.available:
-            line = f"only {len(test):,} of {test.available:,} test examples are predicted"
-            yield f"{line} (--test-limit)"
-        if test.targets is not None and (blank := int((~known_rows(test.targets)).sum())):
-            yield f"{counted(blank, 'test example')} without a label: predicted, not scored"
+    targets = examples["test"].targets if "test" in examples else None
+    if targets is not None and (blank := int((~known_rows(targets)).sum())):
+        yield f"{counted(blank, 'test example')} without a label: predicted, not scored"
     yield from reading_notices(task, data_folder(config.data), examples)
     for split, loaded in splits.items():
         cut, texts = loaded.cut
@@ -152,16 +150,13 @@ def soft_targets(config: RunConfig) -> dict[str, Tensor]:
     """
     terms = [one.by_task(config.tasks) for one in config.regularizers if one.learns_from_teacher]
     students = [name for name in config.tasks if any(name in weights for weights in terms)]
-    teachers: dict[str, list[Path]] = {name: [] for name in students}
-    for folder in map(Path, config.teacher):
-        taught = [name for name in Run(folder).config.tasks if name in students]
-        if not taught:
+    teachers = [(folder, Run(folder).config.tasks) for folder in map(Path, config.teacher)]
+    for folder, taught in teachers:
+        if not any(name in taught for name in students):
             raise SettingsError(f"teacher: {folder} has none of the tasks {', '.join(students)}")
-        for name in taught:
-            teachers[name].append(folder)
     found = {}
     for name, task in plain_tasks(config).items():
-        runs = teachers.get(name, [])
+        runs = [folder for folder, taught in teachers if name in taught and name in students]
         given = ", ".join(map(str, runs)) or "its labels only"
         print(f"{name}: learns from {given}", flush=True)
         if runs:

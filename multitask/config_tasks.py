@@ -2,14 +2,16 @@
 
 from dataclasses import replace
 from importlib import import_module
-from typing import Any
+from typing import cast
 
 from multitask.settings.config import RunConfig
 from tasks import CS224N, build_task
 from tasks.base import Task
 from tasks.kinds import on_scale
-from tasks.objectives import with_objective, with_smoothing
+from tasks.objectives import Objective, with_objective, with_smoothing
 from tasks.protocols import apply_protocol
+
+PRETRAINING = "pretrain.pretrain_tasks"  # by name, since it depends on this package
 
 
 def build_tasks(config: RunConfig) -> dict[str, Task]:
@@ -17,17 +19,12 @@ def build_tasks(config: RunConfig) -> dict[str, Task]:
 
     Tasks of pre-training have the name of their objective. `plain_tasks` ignores the objective.
     """
-    if config.pretraining_objective is not None:
-        return pretraining().pretraining_tasks(config)
-    tasks, objective = plain_tasks(config), config.task_objective
+    if config.pretrains:
+        return import_module(PRETRAINING).pretraining_tasks(config)
+    tasks, objective = plain_tasks(config), cast(Objective | None, config.objective)
     if objective is None:
         return tasks
     return {name: with_objective(task, objective) for name, task in tasks.items()}
-
-
-def pretraining() -> Any:
-    """Return the module with the tasks of pre-training, whose package depends on this one."""
-    return import_module("pretrain.pretrain_tasks")
 
 
 def plain_tasks(config: RunConfig) -> dict[str, Task]:

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 import torch.distributed as dist
 from torch import Tensor
@@ -30,10 +29,6 @@ class Processes:
     def first(self) -> bool:
         """Whether this is the process that prints and writes."""
         return self.rank == 0
-
-    def share(self, rows: np.ndarray) -> np.ndarray:
-        """Return the share of this process in the rows of a batch; it may be empty."""
-        return rows[self.rank :: self.count]
 
     def all_reduce_sum(self, tensor: Tensor) -> Tensor:
         """Replace a tensor by its sum over the processes."""

@@ -74,11 +74,6 @@ class EncoderWithHeads(nn.Module):
         """Whether no gradient is needed below the embeddings of sentences."""
         return self.frozen and not self.branches
 
-    def task_parameters(self, task: str) -> list[nn.Parameter]:
-        """Return the parameters of a single task: those of its head and of its layers."""
-        parts = [modules[task] for modules in (self.heads, self.branches) if task in modules]
-        return [parameter for part in parts for parameter in part.parameters()]
-
     def pooling_of(self, task: str | None) -> Pool | None:
         """Return the pooling of a task's head, or None if it has none."""
         return None if task is None else getattr(self.heads[task], "pool", None)
@@ -113,12 +108,6 @@ class EncoderWithHeads(nn.Module):
         layers = {f"layer {i}": layer for i, layer in enumerate(self.encoder.layers, 1)}
         parts = {"embeddings": self.encoder.embeddings, **layers}
         return {name: list(part.parameters()) for name, part in parts.items()}
-
-    def make_words_sparse(self) -> nn.Parameter:
-        """Make the gradients of the word embeddings sparse, and return these embeddings."""
-        lookup = self.encoder.embeddings.word
-        lookup.sparse = True
-        return cast(nn.Parameter, lookup.weight)
 
     def freeze_encoder(self) -> None:
         """Train only heads (BEES, M1) and own layers of tasks, not the shared encoder.

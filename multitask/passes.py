@@ -29,11 +29,6 @@ def seed_step(seed: int, step: int, rank: int) -> None:
     torch.manual_seed(int(generator(seed, "dropout", step, rank).integers(1 << 63)))
 
 
-def random_state(device: torch.device) -> Tensor:
-    """Return the state of a device's generator."""
-    return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
-
-
 @contextmanager
 def replayed(state: Tensor, device: torch.device) -> Iterator[None]:
     """Draw the same numbers as after `state`; afterwards, the generator goes on as before."""
@@ -57,17 +52,18 @@ class EncoderPass:
     def __init__(
         self, model: EncoderWithHeads, batches: Sequence[Batch], columns: int, task: str
     ) -> None:
-        self.model, self.task = model, task
-        self.batches = [batch.to(model.bi_encoder.device) for batch in batches]
+        self.model, self.task, device = model, task, model.bi_encoder.device
+        self.batches = [batch.to(device) for batch in batches]
         self.cached = len(batches) != 1
         self.states: list[Tensor] = []  # of the random generator before each pass, to repeat it
         found = []
         for batch in self.batches:
-            self.states.append(random_state(batch.device))
+            cuda = device.type == "cuda"
+            self.states.append(torch.cuda.get_rng_state(device) if cuda else torch.get_rng_state())
             with torch.set_grad_enabled(torch.is_grad_enabled() and not self.cached):
                 found.append(model.embed(batch, task))
         self.outputs = () if self.cached else found[0]
-        none = torch.zeros(0, model.embedding_width(task), device=model.bi_encoder.device)
+        none = torch.zeros(0, model.embedding_width(task), device=device)
         texts = zip(*found, strict=True) if found else [(none,)] * columns
         self.texts = tuple(torch.cat(parts).detach().requires_grad_() for parts in texts)
 

@@ -1,7 +1,7 @@
 """A training run, from configuration to prediction files, metrics and checkpoint."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -42,7 +42,7 @@ def train(
     *,
     resume: bool = False,
     overwrite: bool = False,
-    callbacks: Sequence[Any] = (),
+    callbacks: Sequence[Callable[[Trainer], object]] = (),
     checkpoint_every: int | None = None,
     tensorboard: bool = True,
 ) -> Run:
@@ -53,11 +53,9 @@ def train(
         folder: folder of the run; None for one under `runs/`, named after the configuration.
         resume: continue an unfinished run.
         overwrite: start again in a folder that holds a run.
-        callbacks: objects with one or both of these methods, or functions, which are such an
-            `on_epoch_end`. The first of several processes calls them.
-            `on_scalars(values, step)`: every ten steps, and after each evaluation on dev.
-            `on_epoch_end(trainer)`: after each evaluation; `trainer.progress.history` has the dev
-            metrics so far, and `trainer.model` is the model in training.
+        callbacks: functions that the first of several processes calls with the trainer after each
+            evaluation; `trainer.progress.history` has the dev metrics so far, and `trainer.model`
+            is the model in training.
         checkpoint_every: number of steps between checkpoints; others are written every ten minutes
             and after each evaluation.
         tensorboard: store curves.
@@ -168,12 +166,11 @@ def write_results(trainer: Trainer, started: float) -> None:
                 write_predictions(run, tasks[name], split, table)
     dev_splits = {name: splits[name]["dev"] for name in tasks}
     temperatures = calibrate(tasks, dev_splits, dev_scores) if config.calibrate else {}
-    if temperatures:
-        result["calibration"] = temperatures
     if processes.first:
-        result |= summary(read_steps(run.folder / "telemetry.jsonl"))
         if temperatures:
+            result["calibration"] = temperatures
             write_json(run.folder / CALIBRATION, temperatures)
+        result |= summary(read_steps(run.folder / "telemetry.jsonl"))
         write_json(run.folder / "metrics.json", result)
         remove(run.folder / "last")
     processes.gather(None)  # all wait for the complete run

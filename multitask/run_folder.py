@@ -12,12 +12,13 @@ from common.files import digest, remove, write_json
 from common.later import nn, torch
 from minbert.checksums import complete_folder, is_run, read_state
 from multitask.config_tasks import plain_tasks
-from multitask.runs import CALIBRATION, Run
+from multitask.runs import CALIBRATION, Run, in_words
 from multitask.settings.config import RunConfig
 from tasks import build_task, data_folder
 from tasks.base import Task
 from tasks.predictions import Scores, write_prediction_file, write_scores
 
+Metrics = dict[str, Any]  # the content of metrics.json
 TRAINING = "training.pt"  # of a checkpoint `last`: the states of model and optimiser
 
 
@@ -93,15 +94,6 @@ def check_same(run: Run, asked: Mapping[str, Any], data: Mapping[str, str]) -> N
         raise RunError(f"{run.folder}: {line}")
 
 
-def in_words(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings in which those of a method have two words, such as `optimizer lr`."""
-    found: dict[str, Any] = {}
-    for key, value in settings.items():
-        several = value if isinstance(value, Mapping) else {"": value}
-        found |= {f"{key} {inner}".strip(): one for inner, one in several.items()}
-    return found
-
-
 def file_digests(config: RunConfig) -> dict[str, str]:
     """Return the SHA-256 of each file that a run reads and that is there.
 
@@ -113,7 +105,7 @@ def file_digests(config: RunConfig) -> dict[str, str]:
         for name, task in plain_tasks(config).items()
         for split in task.source.splits
     }
-    if config.pretrains and not config.pretraining_objective.of_classes:  # it selects the epoch
+    if config.pretrains and not getattr(config.objective, "of_classes", False):  # selects the epoch
         files["sts dev"] = build_task("sts").source.where(folder, "dev")
     if config.text_file is not None:
         files["text"] = config.text_file
@@ -204,14 +196,18 @@ def write_predictions(run: Run, task: Task, split: str, table: Scores) -> None:
     write_scores(run.scores_file(task.name, split), table)
 
 
-@contextmanager
-def merged_run(
-    folder: Path, config: Mapping[str, Any], members: Iterable[Path], overwrite: bool
-) -> Iterator[Run]:
-    """Hold the folder of a run that is merged from others, or fitted to one of them.
+def write_merged(
+    folder: Path,
+    config: Mapping[str, Any],
+    members: Iterable[Path],
+    overwrite: bool,
+    merge: Callable[[], tuple[Metrics, Mapping[str, Mapping[str, Scores]], Mapping[str, str]]],
+) -> Metrics:
+    """Write a run that is merged from others, or fitted to one of them; return its metrics.
 
-    Raise UserError if the folder is a member's, and RunError if it holds another run, or another
-    process uses it.
+    `merge` returns them, the scores by task and split, and the checksums of the files with the
+    scored examples. Raise UserError before it is called if the folder is a member's, and RunError
+    if it holds another run, or another process uses it.
     """
     if folder.resolve() in {one.resolve() for one in members}:
         raise UserError(f"{folder}: this is the folder of a member; choose another --output")
@@ -219,22 +215,10 @@ def merged_run(
     with locked(run):
         if run.read("config.json") and not overwrite:
             check_same(run, config, {})
-        yield run
-
-
-def write_merged(
-    run: Run,
-    config: Mapping[str, Any],
-    metrics: Mapping[str, Any],
-    tables: Mapping[str, Mapping[str, Scores]],
-    data: Mapping[str, str],
-) -> None:
-    """Write a merged run with its scores by task and split, in place of one that is there.
-
-    `data` are the checksums of the files with the scored examples, by name.
-    """
-    begin(run, config, data)
-    for task, splits in tables.items():
-        for split, table in splits.items():
-            write_predictions(run, run.task(task), split, table)
-    write_json(run.folder / "metrics.json", metrics)
+        metrics, tables, data = merge()
+        begin(run, config, data)
+        for task, splits in tables.items():
+            for split, table in splits.items():
+                write_predictions(run, run.described(task).build(), split, table)
+        write_json(run.folder / "metrics.json", metrics)
+    return metrics

@@ -14,7 +14,7 @@ from common.settings import as_json, default_of, methods
 from minbert.checksums import EXPORTED, STATE, is_run, read_state
 from multitask.settings.config import RunConfig
 from multitask.settings.methods import ROLES
-from tasks.base import Task, TaskOptions
+from tasks.base import TaskOptions
 from tasks.metrics import mean_score
 from tasks.own_tasks import complete_task, tasks_by_name
 from tasks.predictions import Scores, read_scores, scores_name
@@ -33,9 +33,6 @@ class Run:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder).expanduser()
-
-    def __repr__(self) -> str:
-        return f"Run({str(self.folder)!r})"
 
     def read(self, name: str) -> dict[str, Any]:
         """Return the content of a JSON file, empty without one; RunError if it is damaged."""
@@ -82,21 +79,12 @@ class Run:
 
     @property
     def tasks(self) -> dict[str, Any]:
-        """The tasks of the run by name, with their keys."""
+        """The tasks of the run by name, with their keys; those on a user's files have `train`."""
         return tasks_by_name(self.settings["tasks"])
-
-    @property
-    def own_tasks(self) -> dict[str, Any]:
-        """The tasks on the user's own files, by name."""
-        return {name: self.described(name) for name, keys in self.tasks.items() if "train" in keys}
 
     def described(self, name: str) -> TaskOptions:
         """Return a task of the run with its options."""
         return complete_task(self.tasks[name])
-
-    def task(self, name: str) -> Task:
-        """Return a task of the run, to read its data and its predictions."""
-        return self.described(name).build()
 
     def scores_file(self, task: str, split: str) -> Path:
         """Return the file with a task's probabilities or similarities on a split."""
@@ -104,7 +92,7 @@ class Run:
 
     def scores(self, task: str, split: str) -> Scores:
         """Read the probabilities or similarities of a task on a split."""
-        return read_scores(self.scores_file(task, split), self.task(task).kind)
+        return read_scores(self.scores_file(task, split), self.described(task).build().kind)
 
     @property
     def main_scores(self) -> dict[tuple[str, str], float]:
@@ -152,30 +140,41 @@ def default_folder(config: RunConfig) -> Path:
     return Path("runs") / "-".join(parts)
 
 
-def other_than_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that are no defaults and not in `SHOWN`, and how runs were merged.
+def in_words(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings by words: `combiner` (its name), `combiner preference`, `limit sst`.
 
-    Those of methods have the name of the method in front.
+    Those of a regulariser follow its name: `smart weight`.
     """
-    plain = RunConfig().to_json()
+    found: dict[str, Any] = {}
+    for key, value in settings.items():
+        if key == "regularizers":
+            for one in value:
+                found |= {f"{one['name']} {k}": v for k, v in one.items() if k != "name"}
+        elif isinstance(value, Mapping):
+            found |= {key if k == "name" else f"{key} {k}": v for k, v in value.items()}
+        else:
+            found[key] = value
+    return found
+
+
+def other_than_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings `in_words` that are no defaults, of the run or of its methods.
+
+    Without those in `SHOWN`; a merged run has the names of its members.
+    """
+    words, usual = in_words(config), in_words(RunConfig().to_json())
+    chosen = {role: methods(base).get(words.get(role, "")) for role, base in ROLES.items()}
+    for first, cls in {**chosen, **methods(ROLES["regularizers"])}.items():
+        if cls is not None:
+            usual |= {f"{first} {one.name}": as_json(default_of(one)) for one in fields(cls)}
     found: dict[str, Any] = {}
     if members := config.get("members"):
         names = list(dict.fromkeys(Path(one).name for runs in members.values() for one in runs))
         found = {"method": config.get("method"), "members": names}
-    for key, value in config.items():
-        usual_precision = key == "precision" and value in ("auto", "fp32")
-        if key in SHOWN or usual_precision or (key in plain and value == plain[key]):
-            continue
-        if key not in ROLES or not value:
+    for key, value in words.items():
+        hidden = key.split()[0] in SHOWN or (key, value) == ("precision", "fp32")
+        if not hidden and value is not None and value != usual.get(key):
             found[key] = value
-            continue
-        for one in value if key == "regularizers" else [value]:
-            name, cls = one["name"], methods(ROLES[key]).get(one["name"])
-            usual = {} if cls is None else {f.name: as_json(default_of(f)) for f in fields(cls)}
-            if key != "regularizers" and name != (plain[key] or {}).get("name"):
-                found[key] = name
-            usual["name"] = name
-            found |= {f"{name} {k}": v for k, v in one.items() if v != usual.get(k)}
     return found
 
 
@@ -186,8 +185,9 @@ def check_same_rows(runs: Iterable[Run], task: str, split: str) -> None:
     """
     found: dict[str | None, Path] = {}
     for run in runs:
-        if own := run.own_tasks.get(task):
-            by_column = f"the column {own.id}" if own.id else None
+        own = run.tasks.get(task, {})
+        if "train" in own:
+            by_column = f"the column {own['id']}" if own.get("id") else None
             found.setdefault(by_column or run.read("data.json").get(f"{task} {split}"), run.folder)
     if len(found) > 1:
         first, other, *_ = found.values()

@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from losses.objectives import ClassLoss, ClassObjective
+from losses.objectives import ClassLoss, ClassObjective, PretrainObjective
 from multitask.config_tasks import plain_tasks
 from multitask.settings.config import RunConfig
 from pretrain.objectives import TextObjective
@@ -66,7 +66,7 @@ def class_projection(kind: str, width: int) -> Projection:
 
 def pretraining_tasks(config: RunConfig) -> dict[str, Task]:
     """Return the tasks of a pre-training run by name."""
-    objective = config.pretraining_objective
+    objective: Any = config.objective
     if objective.of_classes:
         return contrastive_tasks(objective, config)
     return {objective.name: text_task(objective, config)}
@@ -124,7 +124,8 @@ def embedding_kind(loss: Callable[[Any, Tensor], Tensor] | ClassLoss, **function
 
 def overlap_lines(config: RunConfig, tasks: Mapping[str, Task]) -> Iterator[str]:
     """Yield one line per task: how many of its dev and test sentences are in the training text."""
-    folder, objective = data_folder(config.data), config.pretraining_objective
+    folder, objective = data_folder(config.data), config.objective
+    assert isinstance(objective, PretrainObjective)
     if objective.file is not None and config.data == SAMPLE:
         yield "dev is the STS of the bundled sample, made from templates: its scores mean little"
     examples = [

@@ -88,7 +88,7 @@ def read_task(task: str, systems: Sequence[System]) -> TaskScores:
     tables = {str(run.folder): run.scores(task, "dev") for run in runs.values()}
     if without := [folder for folder, one in tables.items() if one.targets is None]:
         raise UserError(f"{without[0]}: the dev examples have no labels")
-    described = next(iter(runs.values())).task(task)
+    described = next(iter(runs.values())).described(task).build()
     table = aligned(tables, described.kind.predictions)
     kept = np.argsort(table.ids, kind="stable")
     kept = kept[~table.selected_on[kept]]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from multitask.runs import Run, other_than_defaults
+from multitask.runs import Run, in_words, other_than_defaults
 from reports.tables import shown
 from tasks import in_order
 
@@ -67,7 +67,8 @@ def settings_of(run: Run, always: Sequence[str] = ()) -> list[str]:
         known = (Path(start) / "config.json").exists()
         before = [Run(start).settings["mode"], *settings_of(Run(start))] if known else []
         found.append(f"after {', '.join(before) or Path(start).name}")
-    shown_always = {key: run.settings[key] for key in always if run.settings.get(key) is not None}
+    words = in_words(run.settings).items()
+    shown_always = {k: v for k, v in words if k.split()[0] in always and v is not None}
     for key, value in {**shown_always, **other_than_defaults(run.settings)}.items():
         if isinstance(value, dict) and key.endswith(" weight"):
             found.append(f"{key} {' '.join(sorted({f'{one:g}' for one in value.values()}))}")

@@ -53,7 +53,7 @@ EPOCH = {  # by the setting `keep`
 PATHS = ("data", "init", "teacher", "encoder", "text", "nli", *FILES)  # settings
 ALWAYS = ("mode", "limit", "epochs", "batch_size", "seed")
 # Settings that are shown in other places, or that only concern the machine.
-ELSEWHERE = ("tasks", "data", "encoder", "device", "sampling", "combiner", "adamw lr")
+ELSEWHERE = ("tasks", "data", "encoder", "device", "sampling", "combiner", "optimizer lr")
 
 
 def card(model: MultiTaskModel, metrics: Mapping[str, Any], kind: str) -> str:
@@ -112,7 +112,7 @@ def settings(model: MultiTaskModel) -> list[list[str]]:
     others = {
         name: shown(value)
         for name, value in other_than_defaults(without_paths(config.to_json())).items()
-        if name not in (*ALWAYS, *ELSEWHERE) and value is not None
+        if name not in ELSEWHERE and name.split()[0] not in ALWAYS
     }
     return data(config) + [[n.replace("_", " "), value] for n, value in (main | others).items()]
 

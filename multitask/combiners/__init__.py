@@ -3,10 +3,10 @@
 >>> RunConfig(tasks=("sst", "sts"), combiner="pcgrad")
 """
 
-from multitask.combiners import epo, famo, gramian, loss_weights, pcgrad
+from multitask.combiners import epo, gramian, loss_weights, pcgrad
 from multitask.combiners.base import Combined, Combiner
 from multitask.combiners.epo import epo_weights
 from multitask.combiners.pcgrad import pcgrad_weights
 
 __all__ = ["Combined", "Combiner", "epo_weights", "pcgrad_weights"]
-__all__ += ["epo", "famo", "gramian", "loss_weights", "pcgrad"]  # whose methods are now known
+__all__ += ["epo", "gramian", "loss_weights", "pcgrad"]  # whose methods are now known

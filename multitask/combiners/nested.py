@@ -61,22 +61,18 @@ def combine_tasks(
     `drawn` are the names of the step's objectives; `tasks` are those of the run, in the order of
     `combiner`.
     """
-    terms = [name.partition("/")[::2] for name in drawn]  # task, term
-    names = list(dict.fromkeys(task for task, _ in terms))
+    owners = [name.partition("/")[0] for name in drawn]
+    names = list(dict.fromkeys(owners))
     mixtures, statuses = np.zeros((len(names), len(drawn))), []
-    for row, name in enumerate(names):
-        indices = [index for index, (task, _) in enumerate(terms) if task == name]
-        if tuple(terms[index][1] for index in indices) == PULL_PUSH:
-            found = pull_push_weights(balance, gram[np.ix_(indices, indices)], losses[indices])
-            mixtures[row, indices] = found.weights
+    for row, name in zip(mixtures, names, strict=True):
+        own = [index for index, owner in enumerate(owners) if owner == name]
+        row[own] = 1
+        if [drawn[i] for i in own] == [f"{name}/{term}" for term in PULL_PUSH]:
+            found = pull_push_weights(balance, gram[np.ix_(own, own)], losses[own])
+            row[own] = found.weights
             statuses.append(found.status)
-        else:
-            mixtures[row, indices] = 1
-    whole = combiner.combine(
-        mixtures @ gram @ mixtures.T,
-        np.maximum(mixtures @ losses, LOWEST),
-        [tasks.index(name) for name in names],
-    )
+    of_tasks, numbers = mixtures @ gram @ mixtures.T, [tasks.index(name) for name in names]
+    whole = combiner.combine(of_tasks, np.maximum(mixtures @ losses, LOWEST), numbers)
     if len(names) > 1 or not statuses:
         statuses.append(whole.status)
     return Combined(whole.weights @ mixtures, "; ".join(statuses))

@@ -1,1 +1,0 @@
-"""The training loop: batches of a step, their losses and gradients, epochs and evaluation."""

@@ -50,10 +50,6 @@ class GradientRows:
         self.scatter: Tensor | None = None  # the sparse parameter's combined gradient, dense
         self.used = 0
 
-    def clear(self) -> None:
-        """Forget the rows of a step."""
-        self.used, self.sparse_rows = 0, []
-
     def collect(self, row: int) -> None:
         """Move the parameters' gradients into a row; row `used` is new, others accumulate."""
         new = row == self.used
@@ -130,7 +126,7 @@ class GradientRows:
             factors = torch.from_numpy(weights).to(self.block)
             self.sparse.grad = self.zeros()
             self.sparse.grad[self.words] = torch.einsum("m,mlh->lh", factors, self.block)
-        self.clear()
+        self.used, self.sparse_rows = 0, []
 
     def make_dense(self) -> None:
         """Make the sparse gradient dense, for fused AdamW, where no rows are kept."""

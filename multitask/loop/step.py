@@ -1,6 +1,6 @@
 """One step: batches -> embeddings -> losses -> rows -> Gram matrix -> weights -> gradient."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -58,7 +58,9 @@ class StepGradient:
         self.config, self.processes = config, processes
         self.regularizers = [(one, one.checked_weights(tasks)) for one in config.regularizers]
         self.epoch, self.total_steps = 1, total_steps
-        self.rows = GradientRows(model.sections(), model.make_words_sparse(), processes)
+        words = model.encoder.embeddings.word
+        words.sparse = True  # a batch uses few of them
+        self.rows = GradientRows(model.sections(), words.weight, processes)
         self.objectives = [name for task in tasks.values() for name in task.objectives]
         combined = self.objectives if config.balance is None else tasks
         self.combiner = config.combiner.for_run(len(combined), config.seed)
@@ -78,14 +80,14 @@ class StepGradient:
         at_embeddings = self.config.on_embeddings
         needs_rows = self.combiner.needs_rows or at_embeddings or self.config.balance is not None
         apart = (measure or needs_rows) and not self.model.frozen
-        self.rows.clear()
         rows, values = self.rows, Losses()
         for losses, passes in self.computed(batches, step, values):
             if apart:
                 rows = self.keep_apart(losses, passes, list(values))
             else:
                 torch.stack(list(losses.values())).sum().backward()
-                through_encoder(passes)
+                for one in passes:
+                    one.backward()
         names, found = tuple(values), self.reduced(values)
         check_finite("loss", found, names)
         grams: dict[str, np.ndarray] = {}
@@ -94,10 +96,10 @@ class StepGradient:
             grams = rows.grams()
             if at_embeddings:
                 self.processes.all_reduce_sum(torch.from_numpy(grams["representation"]))
-            combined = self.combine(whole_gram(grams), found, names)
+            combined = self.combine(np.sum([*grams.values()], axis=0), found, names)
             rows.write_back(combined.weights)
-            if at_embeddings:
-                through_encoder(passes)
+            for one in passes if at_embeddings else ():
+                one.backward()
         self.reduce_gradients(names, not self.model.frozen and (at_embeddings or not apart))
         examples = sum(len(indices) for several in batches.values() for indices in several)
         return StepResult(names, found, combined, grams, examples)
@@ -126,7 +128,7 @@ class StepGradient:
         """
         whole = self.tasks[name].compares_examples
         for indices in batches:
-            own = self.processes.share(indices)
+            own = indices[self.processes.rank :: self.processes.count]
             size = self.config.micro_batch or max(1, len(own))
             pieces = [own[begin : begin + size] for begin in range(0, len(own), size)]
             if whole or self.config.on_embeddings or not pieces:
@@ -177,8 +179,8 @@ class StepGradient:
         for name, loss in losses.items():
             keep = name != names[-1]  # a part has the last objectives so far
             loss.backward(retain_graph=keep)
-            if not at_embeddings:
-                through_encoder(passes, keep)
+            for one in passes if not at_embeddings else ():
+                one.backward(keep)
             rows.collect(names.index(name))
         return rows
 
@@ -235,18 +237,9 @@ class StepGradient:
             self.rows.reduce()
             self.rows.write_back(np.ones(1))
         drawn = [name for name, task in self.tasks.items() if task.objectives[0] in names]
-        for parameter in (one for name in drawn for one in self.model.task_parameters(name)):
+        kinds = self.model.heads, self.model.branches
+        parts = [one[name] for name in drawn for one in kinds if name in one]
+        for parameter in (parameter for part in parts for parameter in part.parameters()):
             if parameter.grad is None:
                 parameter.grad = torch.zeros_like(parameter)
             self.processes.all_reduce_sum(parameter.grad)
-
-
-def through_encoder(passes: Iterable[EncoderPass], keep: bool = False) -> None:
-    """Move the gradients of the passes' texts into the encoder."""
-    for one in passes:
-        one.backward(keep)
-
-
-def whole_gram(grams: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Return the Gram matrix (m, m) of the complete gradients, the sum over the sections."""
-    return np.sum(list(grams.values()), axis=0)

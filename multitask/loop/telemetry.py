@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from common.errors import RunError
 from common.files import atomic_path
-from multitask.loop.step import StepResult, whole_gram
+from multitask.loop.step import StepResult
 
 LOG_EVERY = 10  # steps per point of the training curves
 MEASURE_EVERY = 7  # a plain sum measures every seventh step; a prime, to reach all tasks in turn
@@ -19,15 +18,13 @@ Line = Mapping[str, Any]  # of `telemetry.jsonl`
 
 
 class Telemetry:
-    """Writer of every step to `telemetry.jsonl`, and of curves to TensorBoard and callbacks.
+    """Writer of every step to `telemetry.jsonl`, and of curves to TensorBoard.
 
     The points of curves are means over ten steps. Without a folder, nothing is written.
     """
 
-    def __init__(
-        self, folder: Path | None, callbacks: Sequence[Any] = (), tensorboard: bool = False
-    ) -> None:
-        self.folder, self.callbacks, self.tensorboard = folder, callbacks, tensorboard
+    def __init__(self, folder: Path | None, tensorboard: bool = False) -> None:
+        self.folder, self.tensorboard = folder, tensorboard
         self.file = (folder or Path()) / "telemetry.jsonl"
         self.first_step = 1  # of this start; later points of an earlier one are computed again
         self._curves: Any = None
@@ -39,11 +36,8 @@ class Telemetry:
         self.first_step = step + 1
         if self.folder is None or not self.file.exists():
             return
-        kept = self.file.read_bytes().splitlines(keepends=True)[:step]
-        if len(kept) < step:
-            raise RunError(f"{self.file}: expected {step} steps, found {len(kept)}: it is damaged")
         with atomic_path(self.file) as new:
-            new.write_bytes(b"".join(kept))
+            new.write_bytes(b"".join(self.file.read_bytes().splitlines(keepends=True)[:step]))
 
     def step(self, step: int, result: StepResult, figures: Mapping[str, float]) -> None:
         """Write one step; `figures` are further values of it, such as the norm of the gradient."""
@@ -64,10 +58,7 @@ class Telemetry:
         self._recent = {}
 
     def draw(self, values: Mapping[str, float], step: int) -> None:
-        """Pass points of curves to the callbacks and to TensorBoard, whose import is slow."""
-        for one in self.callbacks:
-            if hasattr(one, "on_scalars"):
-                one.on_scalars(dict(values), step)
+        """Pass points of curves to TensorBoard, whose import is slow."""
         if self.tensorboard and self.folder is not None:
             if self._curves is None:
                 from torch.utils.tensorboard import SummaryWriter
@@ -85,15 +76,9 @@ class Telemetry:
 
 
 def read_steps(file: Path) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a `telemetry.jsonl`; raise RunError with file and line for another one."""
+    """Yield the lines of a `telemetry.jsonl`."""
     with file.open("rb") as lines:
-        for number, raw in enumerate(lines, 1):
-            try:
-                line = json.loads(raw)
-                line["step"], line["status"], line["cosines"]
-            except (ValueError, KeyError, TypeError) as error:
-                raise RunError(f"{file}, line {number}: expected a step: {error}") from error
-            yield line
+        yield from map(json.loads, lines)
 
 
 def numbers(line: Line, prefix: str = "") -> Iterator[tuple[str, float]]:
@@ -116,7 +101,7 @@ def step_line(result: StepResult) -> dict[str, Any]:
         "cosines": {},
     }
     if result.grams and len(names) > 1:
-        line["cosines"] = cosines(names, whole_gram(result.grams))
+        line["cosines"] = cosines(names, np.sum([*result.grams.values()], axis=0))
         line["conflict_rate"] = float(np.mean([c < 0 for c in line["cosines"].values()]))
         if len(result.grams) > 1:
             line["layers"] = {name: cosines(names, gram) for name, gram in result.grams.items()}

@@ -1,8 +1,9 @@
 """The training loop for 1..n tasks: plan -> batches -> gradient -> optimiser -> dev scores."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ class Trainer:
         config: RunConfig,
         folder: Path,
         processes: Processes = Processes(),
-        callbacks: Sequence[Any] = (),
+        callbacks: "Sequence[Callable[[Trainer], object]]" = (),
         checkpoint_every: int | None = None,
         tensorboard: bool = True,
     ) -> None:
@@ -77,7 +78,7 @@ class Trainer:
         self.best_dev: tuple[Metrics, Mapping[str, np.ndarray]] | None = None
         self.callbacks = callbacks if processes.first else ()
         log = folder if processes.first else None
-        self.telemetry = Telemetry(log, self.callbacks, tensorboard)
+        self.telemetry = Telemetry(log, tensorboard)
         self.saved_step, self.saved_at = 0, time.monotonic()  # of the last checkpoint
         self.began = now()  # for a resumed run, the time of its first start
 
@@ -97,9 +98,8 @@ class Trainer:
                     scored = progress.history[-1]["epoch"] if progress.history else 0
                     if scored < progress.epoch:  # it may be scored, in a resumed run
                         self.score_epoch()
-                    scores = [one["selection_score"] for one in progress.history]
-                    best = progress.history[scores.index(max(scores))]["epoch"]
-                    if ended or progress.epoch - best >= patience:
+                    best = max(progress.history, key=itemgetter("selection_score"))
+                    if ended or progress.epoch - best["epoch"] >= patience:
                         break
                 self.train_epoch(progress.epoch + 1)
         finally:
@@ -179,9 +179,7 @@ class Trainer:
                 save(Run(self.folder), "best", self.model.save, {})
         self.save()
         for one in self.callbacks:
-            call = getattr(one, "on_epoch_end", None if hasattr(one, "on_scalars") else one)
-            if call is not None:
-                call(self)
+            one(self)
         self.processes.gather(None)  # all processes wait for the checkpoint and the callbacks
 
     def save(self) -> None:

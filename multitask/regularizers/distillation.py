@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 class Distillation(Regularizer, name="distillation"):
     """Learn from the outputs of the runs in `teacher` (born-again networks; Clark et al., 2019).
 
-    The weight is the share of the teacher in a task's loss; the labels have the rest. With
-    `annealing` it falls to 0 in equal steps over the run, so that the labels have the last word
-    (section 3, teacher annealing).
+    The weight is the share of the teacher in a task's loss; the labels have the rest. It falls to 0
+    in equal steps over the run, so that the labels have the last word (section 3, teacher
+    annealing).
     """
 
     learns_from_teacher = True
@@ -30,12 +30,6 @@ class Distillation(Regularizer, name="distillation"):
     temperature: Positive = setting(
         1.0,
         help="temperature of the probabilities of classes; above 1 they are more even",
-        flag=False,
-    )
-    annealing: bool = setting(
-        True,
-        help="let the share of the teacher fall from the weight to 0 over the run",
-        source="Clark et al., 2019",
         flag=False,
     )
 
@@ -51,5 +45,4 @@ class Distillation(Regularizer, name="distillation"):
             loss = kind.loss(outputs, clean.soft)
         else:
             loss = soft_divergence(kind.scores(outputs), clean.soft, self.temperature)
-        share = 1 - clean.progress if self.annealing else 1.0
-        return share * (loss - clean.loss)
+        return (1 - clean.progress) * (loss - clean.loss)

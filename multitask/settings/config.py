@@ -12,7 +12,7 @@ from losses.objectives import TrainingObjective
 from multitask.regularizers import Distillation
 from multitask.settings.methods import ROLES
 from multitask.settings.run_settings import PRESETS, RunSettings
-from tasks.objectives import ContrastiveEPO, Objective
+from tasks.objectives import ContrastiveEPO
 from tasks.own_task import OwnTask
 from tasks.own_tasks import complete_task, tasks_by_name
 
@@ -81,16 +81,6 @@ class RunConfig(RunSettings):
         return self.mode == "pretrain"
 
     @property
-    def task_objective(self) -> Objective | None:
-        """The objective that replaces the cross-entropy of tasks with classes; None without one."""
-        return self.objective if isinstance(self.objective, Objective) else None
-
-    @property
-    def pretraining_objective(self) -> Any:
-        """The objective of pre-training, a `PretrainObjective`; None without one."""
-        return self.objective if self.pretrains else None
-
-    @property
     def balance(self) -> ContrastiveEPO | None:
         """The objective that merges each task's terms before the combiner; None without one."""
         return self.objective if isinstance(self.objective, ContrastiveEPO) else None
@@ -98,7 +88,7 @@ class RunConfig(RunSettings):
     @property
     def text_file(self) -> str | None:
         """The file that pre-training reads instead of tasks; None without one."""
-        return getattr(self.pretraining_objective, "file", None)
+        return getattr(self.objective, "file", None)
 
     @property
     def own_tasks(self) -> dict[str, OwnTask]:

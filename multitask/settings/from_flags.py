@@ -21,11 +21,6 @@ class Place(NamedTuple):
     cls: Any
     field: Field[Any]
 
-    @property
-    def hint(self) -> Any:
-        """The type of the setting, with its range."""
-        return hints_of(self.cls)[self.field.name]
-
 
 def places() -> dict[str, list[Place]]:
     """Return the places of all settings by the names of their flags, which methods may share."""
@@ -64,7 +59,7 @@ def nested(
             raise SettingsError(f"{key}: needs {' or '.join(owners)}")
         for one in its:
             own = parts.setdefault(one.part, {}).setdefault(one.cls.name, {})
-            own[one.field.name] = by_task(key, one.hint, value, names)
+            own[one.field.name] = by_task(key, hints_of(one.cls)[one.field.name], value, names)
     found = parts.pop("", {"": {}})[""]
     if (options := parts.pop("tasks", None)) is not None:
         found["tasks"] = {name: options.get(name, {}) for name in names}

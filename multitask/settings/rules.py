@@ -6,7 +6,6 @@ from typing import Any
 
 from common.settings import default_of
 from multitask.combiners.base import WithPreference
-from multitask.combiners.loss_weights import Sum
 from multitask.config_tasks import build_tasks
 from multitask.sampling import BeginsWithOneTask
 from multitask.settings.config import RunConfig
@@ -52,11 +51,11 @@ def of_modes(c: RunConfig) -> Rules:
 
 def of_losses(c: RunConfig) -> Rules:
     """Yield the rules about losses that exclude each other or that no task has."""
-    objective: Any = c.task_objective or Objective()
+    objective: Any = c.objective or Objective()
     named, smooth = f"objective {objective.name}", c.label_smoothing
     built = {name: one.build() for name, one in c.tasks.items()}
     classes = [name for name, one in built.items() if one.kind.classes]
-    given: dict[str, object] = {named: c.task_objective, "class_balanced": c.class_balanced}
+    given: dict[str, object] = {named: c.objective, "class_balanced": c.class_balanced}
     given |= {"label_smoothing": smooth, "class_weights": c.class_weights}
     for what, value in given.items():
         without = value and not classes
@@ -65,20 +64,20 @@ def of_losses(c: RunConfig) -> Rules:
         own_loss, own_head = len(built[task].objectives) > 1, "head" in c.tasks[task].to_json()
         for one, other, both in (
             ("its own loss", "label_smoothing", own_loss and smooth),
-            ("its own loss", named, own_loss and c.task_objective),
+            ("its own loss", named, own_loss and c.objective),
             ("label_smoothing", named, objective.own_loss and smooth),
             ("its own head", named, objective.own_head and own_head),
         ):
             yield both, f"{task}: {one} and {other} cannot be combined"
         pair = objective.single_embedding and built[task].vectors > 1
         yield pair, f"{named}: needs single texts, or pairs with pair joint, found {task}"
-    frozen = c.task_objective and c.freeze_encoder and not objective.trains_only_heads
+    frozen = c.objective and c.freeze_encoder and not objective.trains_only_heads
     yield frozen, f"freeze_encoder: not with {named}, which trains the encoder"
     yield from of_combiner(c)
 
 
 def of_combiner(c: RunConfig) -> Rules:
-    """Yield the rules about a combiner that has nothing to combine, and about its preference."""
+    """Yield the rules about the preference of a combiner, and where gradients are combined."""
     terms = {name: task.objectives for name, task in build_tasks(c).items()}
     names = [name for several in terms.values() for name in several]
     combined = names if c.balance is None else list(c.tasks)
@@ -90,14 +89,8 @@ def of_combiner(c: RunConfig) -> Rules:
         yield other, "gradients representation: needs one task with several objectives, one batch"
         pieces = c.micro_batch and c.regularizers
         yield pieces, "gradients representation: not with both micro_batch and regularizers"
-    if not isinstance(c.combiner, Sum):
-        line = f"combiner {c.combiner.name}"
-        at_once = 1 if c.balance is not None else max(map(len, terms.values()))
-        alone = c.step_batches == 1 and at_once < 2 and not c.combiner.for_one_objective
-        alone = alone or len(combined) < 2 or (c.freeze_encoder and c.branch is None)
-        yield alone, f"{line}: has nothing to combine, since each step has one gradient"
-        balanced = c.balance is not None and c.combiner.compares_losses
-        yield balanced, f"{line}: not with objective epo"
+    balanced = c.balance is not None and c.combiner.compares_losses
+    yield balanced, f"combiner {c.combiner.name}: not with objective epo"
 
 
 def of_pretraining(c: RunConfig) -> Rules:
@@ -106,7 +99,8 @@ def of_pretraining(c: RunConfig) -> Rules:
         has = "pretrain" in one.metadata.get("modes", ("pretrain",))
         given = not has and getattr(c, one.name) != default_of(one)
         yield given, f"{one.name}: not available in mode pretrain"
-    if (objective := c.pretraining_objective) is None:
+    objective: Any = c.objective
+    if objective is None:
         yield True, "objective: mode pretrain needs one, such as simcse or superloss"
         return
     named = f"objective {objective.name}"

@@ -22,24 +22,13 @@ def test_a_run_is_found_from_another_folder(tmp_path, monkeypatch):
     assert run.metrics == Run("~/run").metrics
 
 
-class Recorder:
-    """Keep what each hook receives."""
-
-    def __init__(self):
-        self.curves, self.epochs = {}, []
-
-    def on_scalars(self, values, step):
-        self.curves |= {(name, step): value for name, value in values.items()}
-
-    def on_epoch_end(self, trainer):
-        self.epochs.append((trainer.progress.epoch, trainer.progress.step))
-
-
-def test_an_object_and_a_function_are_called_after_each_epoch(tmp_path):
-    recorder, widths = Recorder(), []
-    several = [recorder, lambda trainer: widths.append(trainer.model.bi_encoder.width)]
+def test_callbacks_are_called_after_each_evaluation(tmp_path):
+    epochs, widths = [], []
+    several = [
+        lambda trainer: epochs.append(trainer.progress.history[-1]),
+        lambda trainer: widths.append(trainer.model.bi_encoder.width),
+    ]
     run = train(replace(ONE, epochs=3), tmp_path / "run", callbacks=several)
-    assert recorder.epochs == [(1, 1), (2, 2), (3, 3)]
+    assert [one["step"] for one in epochs] == [1, 2, 3]
+    assert epochs == run.metrics["history"]
     assert widths == [32] * 3
-    last = run.metrics["history"][-1]
-    assert recorder.curves["dev/sts/pearson", 3] == last["dev"]["sts"]["pearson"]

@@ -220,7 +220,7 @@ def test_runs_that_start_from_different_ones_are_two_systems(make_run):
         start = str(make_run(name, [task], 0.2, number, **rate))
         runs.append((None, make_run(f"r{seed}", ["sst"], 0.3, seed, init=start)))
     found = systems(*runs)
-    assert ["adamw lr 0.001" in one.name for one in found] == [False, True]
+    assert ["optimizer lr 0.001" in one.name for one in found] == [False, True]
     assert [len(one.runs) for one in found] == [2, 1]
 
 

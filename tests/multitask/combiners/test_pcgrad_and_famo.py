@@ -7,7 +7,7 @@ from golden_files import golden, golden_cases
 from plain import project_explicitly
 
 from multitask.combiners import pcgrad_weights
-from multitask.combiners.famo import DECAY, FAMO, RATE
+from multitask.combiners.loss_weights import DECAY, FAMO, FAMO_RATE
 from multitask.combiners.pcgrad import PCGrad, random_order
 
 pytestmark = pytest.mark.numeric
@@ -76,7 +76,7 @@ def test_weights_and_logits_are_those_of_autograd_and_pytorchs_adam():
     """With all objectives in every step, as in the authors' code."""
     combiner, random = build(3), np.random.default_rng(0)
     logits = torch.zeros(3, dtype=torch.float64, requires_grad=True)
-    adam = torch.optim.Adam([logits], lr=RATE, weight_decay=DECAY)
+    adam = torch.optim.Adam([logits], lr=FAMO_RATE, weight_decay=DECAY)
     for _ in range(30):
         before, after = random.uniform(0.01, 5, (2, 3))
         losses = torch.from_numpy(before).requires_grad_()
