@@ -39,8 +39,7 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     config = run.read("config.json")
     data = args.data or str(config.get("data", SAMPLE))
     wanted = CS224N if args.zip else args.tasks or ()
-    tasks = run.tasks if config.get("tasks") else {}
-    own = [name for name, keys in tasks.items() if "train" in keys]
+    own = [n for n, keys in (run.tasks if config.get("tasks") else {}).items() if "train" in keys]
     checked = check_folder(folder, data_folder(data), wanted, bool(args.zip), own)
     if not checked:
         parser.error(f"--predictions: no files such as sst-dev-output.csv in {folder}")

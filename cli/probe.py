@@ -5,8 +5,8 @@ is chosen on dev. The output is a run for --mode compare and --mode ensemble.
 """
 
 import argparse
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from cli.flags import Parser
 from cli.training import add_output, add_table, add_task, config_of
@@ -29,7 +29,7 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     if config.tasks[name].build().kind.classes is None:
         parser.error(f"--task: choose a task with classes; {name} has none")
 
-    from multitask.run_folder import file_digests, write_merged
+    from multitask.run_folder import write_merged
     from multitask.runs import default_folder
     from pretrain.probe import linear_evaluation
     from reports.run_tables import metric_rows
@@ -37,11 +37,8 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
 
     folder = Path(args.output or default_folder(config))
     members = [Path(args.init)] if args.init else []
-
-    def merge() -> Any:
-        return *linear_evaluation(config), file_digests(config)
-
-    result = write_merged(folder, config.to_json(), members, args.overwrite, merge)
+    evaluate = partial(linear_evaluation, config)
+    result = write_merged(folder, config.to_json(), members, args.overwrite, evaluate)
     test = {key: result[key] for key in ("test",) if key in result}
     rows = metric_rows({name: result["dev"][name]}, *test.values())
     print(text_table(["task", "metric", "dev", *test], rows))

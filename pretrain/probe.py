@@ -21,6 +21,7 @@ from minbert.device import environment
 from multitask.assembly import assemble
 from multitask.config_tasks import build_tasks
 from multitask.loop.evaluation import score_split
+from multitask.run_folder import file_digests
 from multitask.settings.config import RunConfig
 from tasks.base import Task, example_embedding
 from tasks.data import Split
@@ -51,8 +52,8 @@ def frozen_tasks(config: RunConfig) -> dict[str, Task]:
     }
 
 
-def linear_evaluation(config: RunConfig) -> tuple[dict[str, Any], Tables]:
-    """Return metrics as in a run's metrics.json, and each task's probabilities of dev and test.
+def linear_evaluation(config: RunConfig) -> tuple[dict[str, Any], Tables, dict[str, str]]:
+    """Return a run's metrics, each task's probabilities of dev and test, and `file_digests`.
 
     The encoder is that of `config`, or of its run `init`. Raise UserError for a task without
     classes and for training examples of only one class.
@@ -85,7 +86,7 @@ def linear_evaluation(config: RunConfig) -> tuple[dict[str, Any], Tables]:
         "seconds": round(time.perf_counter() - begin, 1),
         "environment": environment(str(model.bi_encoder.device)),
     }
-    return result, tables
+    return result, tables, file_digests(config)
 
 
 def regression(

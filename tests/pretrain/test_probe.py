@@ -15,7 +15,7 @@ CONFIG = RunConfig(mode="probe", tasks=("sst",), encoder="tiny", limit=60)
 
 
 def test_it_is_the_regression_on_the_encoders_embeddings():
-    result, tables = linear_evaluation(CONFIG)
+    result, tables, _ = linear_evaluation(CONFIG)
     encoder, task = BiEncoder.from_pretrained("tiny"), build_task("sst")
     limits = {"train": 60, "dev": None}
     splits = {s: task.read(data_folder("sample"), s, limit) for s, limit in limits.items()}
@@ -36,6 +36,6 @@ def test_it_is_the_regression_on_the_encoders_embeddings():
 @pytest.mark.parametrize("pair", ["bi", "joint"])
 def test_pairs_and_labelled_tests(pair):
     config = replace(CONFIG, tasks={"mrpc": {"pair": pair}}, protocol="held-out")
-    result, tables = linear_evaluation(config)
+    result, tables, _ = linear_evaluation(config)
     assert result["test"]["mrpc"].keys() == {"accuracy", "f1", "matthews"}
     assert tables["mrpc"]["test"].values.shape == (60, 2)
