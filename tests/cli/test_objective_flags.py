@@ -81,5 +81,5 @@ def test_training_examples_in_dev_of_any_task_are_removed(run_ok, sst2, tmp_path
     rows = ["\tid\tsentence\tsentiment", "0\ta\twords of number 8\t1", "1\tb\tWords of number 9\t1"]
     (tmp_path / "data" / "ids-sst-dev.csv").write_text("\n".join(rows) + "\n")
     result = run_ok(*sst2, "--output", tmp_path / "run", "--drop-leaks", "all")
-    line = "3 training examples left out, also in dev or test"
+    line = "left out, also in dev or test: 3 training examples"
     assert line in result.stdout

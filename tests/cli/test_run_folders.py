@@ -105,10 +105,14 @@ def test_init_needs_a_complete_run_and_its_encoder(tmp_path, run_copy, small, er
     folder, _ = run_copy
     merged = tmp_path / "merged"
     run_ok("--mode", "ensemble", "--runs", folder, "--output", merged)
-    for one, found in ((folder / "best", "there is no run"), (merged, "the run has no weights")):
+    none = "there is no run"
+    for one, found, encoded in (
+        (folder / "best", none, none),
+        (merged, "the run has no weights", "an ensemble has no encoder"),
+    ):
         assert f"{one}: {found}" in error_line(1, *start, one)
         encode = ("--mode", "encode", "--input", __file__, "--output", tmp_path / "a.npy")
-        assert f"{one}: {found}" in error_line(1, *encode, "--run", one)
+        assert f"{one}: {encoded}" in error_line(1, *encode, "--run", one)
     line = error_line(2, *start, folder, "--encoder", "minilm")
     assert "--encoder: expected tiny, as in the run of init, found minilm" in line
     (folder / "best" / "heads.safetensors").unlink()

@@ -123,7 +123,7 @@ def test_a_process_that_dies_ends_the_run_and_the_last_checkpoint_remains(tmp_pa
     assert read_state(newest)["progress"]["epoch"] == 1
     assert main([*map(str, run), "--resume"]) == 1
     printed = capsys.readouterr().err
-    assert "expected 2 processes, as at the start of the run, found 1" in printed
+    assert "start 2 processes, as at the start of the run, not 1" in printed
 
 
 @pytest.mark.slow
