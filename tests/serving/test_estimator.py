@@ -139,5 +139,5 @@ def test_invalid_input_is_refused_in_one_line(texts, labels, expected):
 
 
 def test_weights_of_examples_are_refused_with_what_there_is():
-    with pytest.raises(TypeError, match="found sample_weight; settings=.'class_weights'"):
+    with pytest.raises(TypeError, match=r"found sample_weight; settings=.'class_weights'"):
         SentenceClassifier(**SMALL).fit(TEXTS, LABELS, sample_weight=np.ones(40))
