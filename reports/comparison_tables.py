@@ -68,11 +68,12 @@ def system_section(systems: Sequence[System]) -> Section:
             " ".join(one.tasks),
             ", ".join(dict.fromkeys(text for run in one.runs for text in settings_of(run, ALWAYS))),
             str(len(one.runs)),
+            ", ".join(dict.fromkeys(f"{run.metrics.get('steps', 0):,}" for run in one.runs)),
             training_time(one.runs),
         ]
         for one in systems
     ]
-    header = ["system", "tasks", "settings", "runs", "training per seed"]
+    header = ["system", "tasks", "settings", "runs", "steps", "training per seed"]
     return Section("Systems", (header, rows), numbers=False)
 
 

@@ -199,6 +199,9 @@ class StepGradient:
                 shown = f"found {losses.min():.4g} of {names[int(losses.argmin())]}"
                 raise RunError(f"combiner {method.name}: expected losses of zero or more, {shown}")
             found = method.combine(gram, losses, [self.objectives.index(name) for name in names])
+            if np.shape(getattr(found, "weights", None)) != (len(names),):  # a method of a user
+                line = f"combine must return Combined(weights, status) with {len(names)} weights"
+                raise RunError(f"combiner {method.name}: {line}")
         alone = len(names) == 1 and not method.for_one_objective
         return replace(found, status=ALONE) if alone else found
 

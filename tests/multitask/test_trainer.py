@@ -207,3 +207,9 @@ def test_a_step_that_is_not_finite_ends_the_run(make_trainer, monkeypatch, what)
         trainer.fit()
     newest = Run(trainer.folder).checkpoint("last")
     assert read_state(newest)["progress"]["step"] == 2
+
+
+def test_a_combiner_without_a_weight_for_each_objective_is_named(make_trainer, monkeypatch):
+    monkeypatch.setattr("multitask.combiners.pcgrad.PCGrad.combine", lambda *given: np.ones(2))
+    with pytest.raises(RunError, match="combiner pcgrad: combine must return Combined"):
+        make_trainer(combiner="pcgrad").fit()
