@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -199,7 +200,8 @@ class StepGradient:
                 shown = f"found {losses.min():.4g} of {names[int(losses.argmin())]}"
                 raise RunError(f"combiner {method.name}: expected losses of zero or more, {shown}")
             found = method.combine(gram, losses, [self.objectives.index(name) for name in names])
-            if np.shape(getattr(found, "weights", None)) != (len(names),):  # a method of a user
+            weights: Any = getattr(found, "weights", ())
+            if np.shape(weights) != (len(names),):  # of a user's method
                 line = f"combine must return Combined(weights, status) with {len(names)} weights"
                 raise RunError(f"combiner {method.name}: {line}")
         alone = len(names) == 1 and not method.for_one_objective
