@@ -3,7 +3,6 @@
 import io
 import random
 import shutil
-import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,16 +14,16 @@ from multitask.loop.trainer import Trainer
 
 
 def interrupt(monkeypatch, name: str, epoch: int, after: bool) -> None:
-    """Send this process SIGINT in a method at an epoch, after or before its work."""
+    """Interrupt this process in a method at an epoch, after or before its work."""
     original = getattr(Trainer, name)
 
     def interrupted(self, *args: Any, **more: Any) -> Any:
         now = self.progress.epoch
         if now >= epoch and not after:
-            signal.raise_signal(signal.SIGINT)
+            raise KeyboardInterrupt
         result = original(self, *args, **more)
         if now >= epoch and after:
-            signal.raise_signal(signal.SIGINT)
+            raise KeyboardInterrupt
         return result
 
     monkeypatch.setattr(Trainer, name, interrupted)
