@@ -125,8 +125,8 @@ def build(key: str, base: type[Method], value: Any) -> Method:
     if unknown := given.keys() - own:
         names = ", ".join(own) or "none"
         raise SettingsError(f"{key} {name}: no setting {min(unknown)!r}; it has {names}")
-    for needed in own.keys() - given:
-        if default_of(own[needed]) is MISSING:
+    for needed in own:
+        if needed not in given and default_of(own[needed]) is MISSING:
             raise SettingsError(f"{key} {name}: needs {cls.prefix}{needed}")
     return cls(**given)
 

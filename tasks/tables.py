@@ -86,7 +86,7 @@ class Table(NamedTuple):
 def read_table(path: Path, layout: Layout = USUAL) -> Table:
     """Read a file; raise DataError with file and line.
 
-    An unusual delimiter is said. JSON has one object per line, or an array of objects.
+    A notice names an unusual delimiter. JSON has one object per line, or an array of objects.
     """
     ending = path.suffix.lower()
     if ending == PARQUET:
