@@ -64,7 +64,12 @@ def place(tmp_path, monkeypatch, quick_comparisons):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", TEXTS)
-def test_commands_and_snippets_of_a_page_run_in_their_order(page, place, monkeypatch, capsys):
+def test_commands_and_snippets_of_a_page_run_in_their_order(
+    page, place, monkeypatch, capsys, without_bfloat16
+):
+    """The README's snippet learns, in bf16 on a CPU that has it, as for users."""
+    if page == "README.md":
+        monkeypatch.setattr("minbert.precision.bfloat16_support", without_bfloat16)
     encoder = "minilm" if page == "README.md" else "tiny"
     monkeypatch.setattr("multitask.RunConfig", partial(RunConfig, encoder=encoder))
     names: dict = {}
