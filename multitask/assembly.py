@@ -115,7 +115,8 @@ def open_bi_encoder(source: str | Path, config: RunConfig) -> BiEncoder:
     found = BiEncoder.from_pretrained(source, config.pooling, config.max_tokens)
     if found.skipped_tensors:
         parts = first_names(found.skipped_tensors)
-        print(one_line(f"encoder: these parts of the checkpoint are not used: {parts}"), flush=True)
+        line = f"encoder: not used, as is usual for heads of its pre-training: {parts}"
+        print(one_line(line), flush=True)
     return found
 
 
