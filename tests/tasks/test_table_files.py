@@ -11,6 +11,7 @@ from pyarrow import parquet
 
 from common.errors import Notice
 from tasks.csv_files import Layout
+from tasks.own_tasks import layout_keys
 from tasks.tables import DataError, read_sentences, read_table
 
 TEXTS = ["A cat sleeps.", "Zoë, who said: “no”", 'a "quoted" word', "日本語 🙂"]
@@ -60,6 +61,7 @@ LETTERS = 'text,y\n"Dear sir,\nplease, help\nbye",y\n"a\n\nb, c\n\n\n\nd",n\n'
         ("a.txt", 'text,y\r"a, b",1\r', {}, [("a, b", "1")]),
         ("a.csv", "text\ty\r\na, b\t1\r\n", {}, [("a, b", "1")]),
         ("a.txt", "text:y\na:1", {"delimiter": ":"}, [("a", "1")]),
+        ("a.txt", "text,y\na;b,1", layout_keys(["delimiter=,"]), [("a;b", "1")]),
         ("a.csv", "a,1\nb,2\n", {"header": ["text", "y"]}, [("a", "1"), ("b", "2")]),
         ("a.csv", "text,y\ncafé,1\n".encode("cp1252"), {"encoding": "cp1252"}, [("café", "1")]),
         ("a.csv", "text\ty\r\ncafé\t1\r\n".encode("utf-16"), {}, [("café", "1")]),
