@@ -29,7 +29,7 @@ SETTINGS = (
     (NATIVE, "Haswell", 2),
     (AVX2, "Zen", 2),
     (OLDEST, "SkylakeX", 1),
-    (OLDEST, "Haswell", 2),
+    (OLDEST, "Zen", 2),
 )
 
 

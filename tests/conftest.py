@@ -30,7 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the slow tests, and the slowest file, so that no core waits at the end."""
+    """Begin with the slow tests, those of the README first: no core waits at the end."""
     items.sort(
         key=lambda one: (one.get_closest_marker("slow") is None, one.path.parent.name != "tests")
     )
