@@ -7,14 +7,14 @@ command several times side by side.
 import argparse
 from pathlib import Path
 
-from cli.flags import SEVERAL, Parser, path, typed
+from cli.flags import SEVERAL, USE, Parser, path, typed
 from common.errors import SettingsError, UserError, counted
 from common.settings import Count, Positive
 from minbert.config import PRECISIONS
 from multitask.settings.run_settings import Limit
 from papers import PAGES, PAPERS
 from papers.page import command_of, write_page
-from papers.paper import find_paper
+from papers.paper import Paper, find_paper
 from papers.store import Store
 from tasks import SAMPLE
 
@@ -25,21 +25,20 @@ def add_flags(parser: Parser) -> None:
     text = "rows to run, such as M4 M7 of bees, with their tuning (default: all)"
     add("--rows", metavar="ROW", help=text, **SEVERAL)
     add("--seeds", type=typed(Count), metavar="N", help="seeds of a row (default: all)")
+    add(
+        "--use", **USE, help="files with combiners of yours, which become rows of --table combiners"
+    )
     add("--page-only", action="store_true", help="only write the page, from stored figures")
     parser.add_settings(("data", "device"))
     add("--encoder", type=path, help="encoder (default: as in the rows, minilm)")
     limit = "training examples of each task, or a share of them (default: as in the rows)"
     add("--limit", type=typed(Limit), metavar="N", help=limit)
     add("--epochs", type=typed(Count), metavar="N", help="epochs (default: as in the rows)")
-    rate = "learning rate, without a search (default: the rate with the best dev score)"
-    add("--lr", type=typed(Positive), metavar="RATE", help=rate)
+    add("--lr", type=typed(Positive), metavar="RATE", help="learning rate (default: best on dev)")
     add("--precision", choices=PRECISIONS, help="precision (default: as in the rows, bf16)")
     results = "folder of figures, settings and page (default: results)"
     add("--results", type=path, default="results", metavar="DIR", help=results)
     add("--runs", type=path, metavar="DIR", help="folder of the runs (default: runs/TABLE)")
-
-
-CHANGED = ("encoder", "limit", "epochs", "precision")  # settings that replace those of the rows
 
 
 def main(args: argparse.Namespace, parser: Parser) -> int:
@@ -56,15 +55,17 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
 
 def run(args: argparse.Namespace) -> list[str]:
     """Run what is missing; return the errors of failed runs."""
-    rows = find_paper(args.table).rows if args.table in PAPERS else {}
+    paper = find_paper(args.table) if args.table in PAPERS else Paper(args.table, {}, ())
+    paper = paper.with_methods(args.use) if args.use else paper
     for row in args.rows or ():
-        if row not in rows:
-            names = ", ".join(rows) or f"none in {args.table}, a page of python -m benchmarks"
+        if row not in paper.rows:
+            names = ", ".join(paper.rows) or f"none in {args.table}, a page of python -m benchmarks"
             raise SettingsError(f"rows: choose from {names}; found {row}")
-    if args.page_only or not rows:
+    if args.page_only or not paper.rows:
         return []
-    changes = {key: value for key in CHANGED if (value := getattr(args, key)) is not None}
-    paper = find_paper(args.table).changed(changes, args.lr)
+    given = {key: getattr(args, key) for key in ("encoder", "limit", "epochs", "precision")}
+    changes = {key: value for key, value in given.items() if value is not None}
+    paper = paper.changed(changes, args.lr)
 
     from papers.runs import Place, cells, run_cells
 

@@ -5,8 +5,6 @@ from typing import Any, Literal
 from common.later import torch
 from common.settings import Fraction, NonNegative, Positive, Settings, setting
 
-CHOSEN = "chosen for minilm, on STS dev"
-
 
 class AdamW(Settings, name="adamw"):
     """Fused AdamW (Loshchilov and Hutter, 2019), without decay of biases and normalisation.
@@ -18,7 +16,8 @@ class AdamW(Settings, name="adamw"):
 
     lr: Positive = setting(
         1e-4,
-        help=f"peak learning rate of the encoder (default: 1e-4, {CHOSEN}; pretrain: 3e-5)",
+        help="peak learning rate of the encoder (default: 1e-4, chosen for minilm, on STS dev; "
+        "pretrain: 3e-5)",
         metavar="RATE",
         common=True,
     )

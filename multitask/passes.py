@@ -69,9 +69,8 @@ class EncoderPass:
 
     def backward(self, keep: bool = False) -> None:
         """Move the gradients of `texts` into the encoder; `keep` the graph for further ones."""
-        leaves = self.texts
-        gradients = [torch.zeros_like(one) if one.grad is None else one.grad for one in leaves]
-        for one in leaves:
+        gradients = [torch.zeros_like(one) if one.grad is None else one.grad for one in self.texts]
+        for one in self.texts:
             one.grad = None
         if self.model.trains_only_heads:
             return

@@ -4,15 +4,17 @@ Random generators are seeded by the run's random seed and the epoch, so that an 
 repeated without the previous ones.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 from zlib import crc32
 
 import numpy as np
 
 from common.errors import UserError
 from common.settings import AtLeastOne, Count, Name, Settings, setting
+
+History = Sequence[Mapping[str, Any]]  # as in metrics.json
 
 
 def generator(seed: int, purpose: str, *numbers: int) -> np.random.Generator:
@@ -53,7 +55,8 @@ def annealed_probabilities(sizes: Sequence[int], epoch: int, epochs: int) -> np.
 class Workload:
     """The inputs of a sampler: examples of each task, batch size, and length of the training.
 
-    If `steps_per_epoch` is None, the sampler chooses the length of an epoch.
+    If `steps_per_epoch` is None, the sampler chooses the length of an epoch, which must not depend
+    on `history`, the dev metrics after the epochs so far.
     """
 
     sizes: tuple[int, ...]
@@ -62,6 +65,7 @@ class Workload:
     epochs: int
     steps_per_epoch: int | None
     seed: int
+    history: History = ()
 
     @property
     def batches_per_pass(self) -> tuple[int, ...]:

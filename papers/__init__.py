@@ -5,5 +5,6 @@ A paper is a file of rows (`bees.py`), and one of printed figures, claims and se
 writes the page `results/bees.md` from the last two.
 """
 
-PAPERS = ("bees", "scl_moo", "supercontext", "lacon", "sharing")  # with rows that can be run
-PAGES = (*PAPERS, "speed")  # the figures of speed are of `python -m benchmarks`
+# Those with rows that can be run; the figures of speed are of `python -m benchmarks`.
+PAPERS = ("bees", "scl_moo", "supercontext", "lacon", "sharing", "combiners")
+PAGES = (*PAPERS, "speed")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from math import sqrt
@@ -20,11 +20,17 @@ Scores = Mapping[int, float]  # by seed
 
 @dataclass(frozen=True)
 class Evidence:
-    """The figures of a paper; `metrics` are the main metrics of tasks on its `split`."""
+    """The figures of a paper; `metrics` are the main metrics of tasks on its `split`.
+
+    `singles` are the rows of one task each, by task, for the column `gain`; `ranked` are the rows
+    that the column `rank` compares.
+    """
 
     store: Store
     split: str
     metrics: Mapping[str, str]
+    singles: Mapping[str, str] = field(default_factory=dict)
+    ranked: Sequence[str] = ()
 
     def on(self, split: str | None) -> Evidence:
         """Return the figures on another split, if one is given."""
@@ -34,11 +40,38 @@ class Evidence:
         """Return a figure of a row by seed: of a task, or overall, also of several rows."""
         if TOGETHER in row:
             return self.overall(row.split(TOGETHER)) if task == OVERALL[0] else {}
+        if task in ("gain", "rank", "mean"):
+            return {"gain": self.gains, "rank": self.ranks, "mean": self.means}[task](row)
         name = metric or self.metrics.get(task, self.metrics.get("default", ""))
         for split in (self.split, "train"):
             if found := self.store.values(row, task, split, name):
                 return found
         return {}
+
+    def means(self, row: str) -> Scores:
+        """Return the mean of the main metrics of a row's tasks."""
+        tasks = {one.task for one in self.store.figures if one.row == row} & self.metrics.keys()
+        several = [self.scores(row, task) for task in tasks - {OVERALL[0]}]
+        return {seed: fmean(one[seed] for one in several) for seed in shared(several)}
+
+    def gains(self, row: str) -> Scores:
+        """Return the mean relative gain over the models of one task (Maninis et al., 2019)."""
+        pairs = [
+            (self.scores(row, task), self.scores(one, task)) for task, one in self.singles.items()
+        ]
+        seeds = shared([one for pair in pairs for one in pair])
+        return {seed: fmean(ours[seed] / one[seed] - 1 for ours, one in pairs) for seed in seeds}
+
+    def ranks(self, row: str) -> Scores:
+        """Return the rank of a row among those `ranked`, 1 for the best, as a mean over tasks."""
+        found: dict[int, list[float]] = {}
+        for task in self.singles:
+            several = {name: self.scores(name, task) for name in self.ranked}
+            for seed, own in several.get(row, {}).items():
+                every = [one[seed] for one in several.values() if seed in one]
+                better, equal = (sum(map(test, every)) for test in (own.__lt__, own.__eq__))
+                found.setdefault(seed, []).append(better + (1 + equal) / 2)
+        return {seed: fmean(ranks) for seed, ranks in found.items()}
 
     def term(self, text: str) -> Scores:
         """Return the figure that a text names: `sst2-50-ce`, `M7 sst` or `M17 sts mean label`.
@@ -65,6 +98,13 @@ def expanded(text: str) -> list[str]:
     parts = re.split(r"\{([^}]+)\}", text)
     choices = [part.split(",") if i % 2 else [part] for i, part in enumerate(parts)]
     return ["".join(one) for one in product(*choices)]
+
+
+def half_width(values: Sequence[float]) -> float:
+    """Return half of the 95 % interval of a mean (Student's t); `values` are two or more."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(len(values) - 1, 0.975)) * stdev(values) / sqrt(len(values))
 
 
 @dataclass(frozen=True)
@@ -99,14 +139,21 @@ class Claim:
     @cached_property
     def interval(self) -> tuple[float, float] | None:
         """The 95 % interval of the mean over seeds (Student's t); None for fewer than three."""
-        from scipy.special import stdtrit
-
-        count = len(self.differences)
-        if count < 3:
+        if len(self.differences) < 3:
             return None
-        middle, spread = fmean(self.differences), stdev(self.differences)
-        half = float(stdtrit(count - 1, 0.975)) * spread / sqrt(count)
+        middle, half = fmean(self.differences), half_width(self.differences)
         return middle - half, middle + half
+
+    @property
+    def p(self) -> float:
+        """The p value of Student's t test that the mean is 0; 1 for fewer than three seeds."""
+        from scipy.special import stdtr
+
+        if self.interval is None:
+            return 1.0
+        middle, count = fmean(self.differences), len(self.differences)
+        error = stdev(self.differences) / sqrt(count)
+        return float(2 * stdtr(count - 1, -abs(middle / error))) if error else float(not middle)
 
     @property
     def verdict(self) -> str:
@@ -123,6 +170,15 @@ class Claim:
         if what == "interval":
             return None if self.interval is None else "{:+.2f} to {:+.2f}".format(*self.interval)
         return (self.verdict or None) if what == "verdict" else f"{fmean(self.differences):+.2f}"
+
+
+def after_holm(claims: Sequence[Claim], level: float = 0.05) -> list[bool]:
+    """Return which means differ from 0, with the level for all claims together (Holm, 1979)."""
+    order = sorted(range(len(claims)), key=lambda i: claims[i].p)
+    bounds = [level / (len(claims) - place) for place in range(len(claims))]
+    above = [claims[i].p > bound for i, bound in zip(order, bounds, strict=True)]
+    passed = order[: above.index(True)] if True in above else order
+    return [i in passed for i in range(len(claims))]
 
 
 def claims_of(content: Mapping[str, Any], evidence: Evidence) -> dict[str, Claim]:

@@ -1,4 +1,4 @@
-"""Figures of the papers, drawn from stored figures: `results/bees.png`, `results/scl_moo.png`."""
+"""Figures of the papers, drawn from stored figures: `results/bees.png` and the like."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from papers.combiners import OF_GRADIENTS, OF_LOSSES, OF_PAIRS, PAIRS
+from papers.evidence import Claim, half_width
+from papers.page import content_of, evidence_of
 from papers.scl_moo import FRONT, METHODS, SHOTS, front
 from papers.store import Store
 from reports.figures import save_figure, styled
@@ -25,7 +28,8 @@ WEIGHTS = {
 
 def draw(name: str, results: Path) -> None:
     """Draw the figure of a paper that has one, unless one of its runs is missing."""
-    drawing = {"bees": draw_bees, "scl_moo": draw_scl_moo}.get(name)
+    drawings = {"bees": draw_bees, "scl_moo": draw_scl_moo, "combiners": draw_combiners}
+    drawing = drawings.get(name)
     if drawing is not None:
         drawing(Store(results, name), results / f"{name}.png")
 
@@ -107,6 +111,50 @@ def draw_scl_moo(store: Store, file: Path) -> None:
             axes[1].plot(pull, push, "o", color=line.get_color(), markerfacecolor=filled)
             axes[1].annotate(name, (pull, push))
     axes[1].set(xlabel="pull on dev", ylabel="push on dev")
+    axes[1].legend()
+    save_figure(figure, file)
+
+
+@styled()
+def draw_combiners(store: Store, file: Path) -> None:
+    """Draw the gain over models of one task by method, and that of surgery by mean cosine."""
+    from matplotlib.figure import Figure
+
+    evidence = evidence_of(content_of("combiners"), store)
+    gains = {
+        row: [100 * gain for gain in evidence.gains(row).values()]
+        for row in ("sum", "linear", *OF_LOSSES[1:], *OF_GRADIENTS)
+    }
+    natural = {name: (name, "sum", "all") for name in OF_PAIRS[1:]}
+    conflicts = {
+        pair: {name: (f"{pair}-{name}", f"{pair}-sum", "mean") for name in OF_PAIRS[1:]}
+        for pair in PAIRS
+    }
+    figure = Figure(figsize=(9.0, 4.6))
+    axes: Sequence[Axes] = figure.subplots(1, 2)
+    for place, values in enumerate(gains.values()):
+        if len(values) < 3:
+            return
+        axes[0].errorbar(fmean(values), place, xerr=half_width(values), fmt="o", color="C0")
+    axes[0].set_yticks(range(len(gains)), [*gains])
+    axes[0].invert_yaxis()
+    axes[0].set(xlabel="gain over models of one task (%)")
+    for pair, several in {"natural": natural, **conflicts}.items():
+        for number, (name, (row, other, task)) in enumerate(several.items()):
+            cosines = evidence.scores(other, "all layers")
+            found = Claim(name, name, [f"{row} {task}"], [f"{other} {task}"], evidence).differences
+            if len(found) < 3 or not cosines:
+                return
+            axes[1].errorbar(
+                fmean(cosines.values()) + 0.004 * (number - 1),  # side by side
+                fmean(found),
+                yerr=half_width(found),
+                fmt=MARKERS[number],
+                color=f"C{number}",
+                label=name if several is natural else None,
+            )
+        axes[1].text(fmean(cosines.values()), 0, pair, rotation=90, va="bottom")
+    axes[1].set(xlabel="mean cosine with the sum", ylabel="points above the sum")
     axes[1].legend()
     save_figure(figure, file)
 

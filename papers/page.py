@@ -11,13 +11,15 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
 from common.files import atomic_write_text
-from papers.evidence import Claim, Evidence, Scores, claims_of
-from papers.store import Store
+from papers.evidence import Claim, Evidence, Scores, after_holm, claims_of
+from papers.paper import AT, OWN
+from papers.store import OVERALL, Store
 
 NUMBER = re.compile(r"\{([^{}]+)\}")
 
@@ -38,9 +40,11 @@ def write_page(name: str, results: Path) -> Path:
 def page(name: str, results: Path) -> str:
     """Return the page of a paper."""
     content, store = content_of(name), Store(results, name)
-    evidence = Evidence(store, content["split"], content["metrics"])
+    evidence = evidence_of(content, store)
     claims = claims_of(content, evidence)
     parts = [f"# {content['title']}", sentences(content["summary"], claims, evidence)]
+    advice = [sentence(text, claims, evidence) for text in content.get("advice", ())]
+    parts += ["## Advice", listed(advice)] if any(advice) else []
     for table in content["tables"]:
         notes = sentences(table.get("notes", ()), claims, evidence)
         parts += [f"## {table['title']}", table_of(table, evidence.on(table.get("split"))), notes]
@@ -50,10 +54,27 @@ def page(name: str, results: Path) -> str:
         about = sentences(content.get("about_claims", ()), claims, evidence)
         parts += ["## Claims", claims_table(claims.values()), about]
     differs = [sentence(text, claims, evidence) for text in content["differs"]]
-    parts += ["## What differs", "\n".join(f"- {one}" for one in differs if one), measured(store)]
+    parts += ["## What differs", listed(differs), measured(store)]
     command = store.command or content.get("command") or command_of(name)
     parts += ["## Command", f"```bash\n{command}\n```"]
     return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def evidence_of(content: Mapping[str, Any], store: Store) -> Evidence:
+    """Return the figures of a paper as its TOML file and its store have them."""
+    ranked = [name for table in content["tables"] if "reference" in table for name in table["rows"]]
+    ranked += own_rows(store)
+    return Evidence(store, content["split"], content["metrics"], content.get("singles", {}), ranked)
+
+
+def own_rows(store: Store) -> list[str]:
+    """Return the stored rows of users' methods."""
+    return [name for name in store.settings if name.startswith(OWN) and AT not in name]
+
+
+def listed(sentences: Iterable[str]) -> str:
+    """Return the sentences that are not empty as a list."""
+    return "\n".join(f"- {one}" for one in sentences if one)
 
 
 def command_of(name: str, changes: str = "") -> str:
@@ -82,29 +103,53 @@ def number(key: str, claims: Mapping[str, Claim], evidence: Evidence) -> str | N
 
 
 def table_of(table: Mapping[str, Any], evidence: Evidence) -> str:
-    """Return a table whose cells are the printed figure / ours, with its reading below."""
-    columns, scale, digits = table["columns"], table.get("scale", 100), table.get("digits", 1)
+    """Return a table whose cells are the printed figure / ours, with its reading below.
+
+    With a `reference`, the last column has the differences from this row, and the table has the
+    rows of users' methods.
+    """
+    columns, several, last = table["columns"], dict(table["rows"]), dict[str, str]()
+    usual_form = table.get("scale", 100), table.get("digits", 1)
+    form = {column: table.get("forms", {}).get(column, usual_form) for column in columns}
+    if "reference" in table:
+        several |= {row: {"text": row.removeprefix(OWN)} for row in own_rows(evidence.store)}
+        last = differences(several, table["reference"], evidence)
     found: dict[tuple[str, str], Scores] = {}
-    for row in table["rows"]:
-        for column in columns:
-            of = {"row": row, "column": column}
-            name = table.get("row", "{row}").format(**of)
-            found[row, column] = evidence.scores(name, table.get("task", "{column}").format(**of))
+    for (row, about), column in product(several.items(), columns):
+        of = {"row": row, "column": column}
+        name = about.get("of", {}).get(column) or table.get("row", "{row}").format(**of)
+        found[row, column] = evidence.scores(name, table.get("task", "{column}").format(**of))
     counts = Counter(len(one) for one in found.values() if one)
     usual = counts.most_common(1)[0][0] if counts else 0
-    prints = any(column in one for one in table["rows"].values() for column in columns)
+    prints = any(column in one for one in several.values() for column in columns)
     rows = []
-    for row, about in table["rows"].items():
+    for row, about in several.items():
         cells = [about.get("text", row)]
         for column in columns:
-            ours = ours_of(found[row, column], usual, scale, digits)
-            theirs = printed_of(about.get(column), digits)
+            ours = ours_of(found[row, column], usual, *form[column])
+            theirs = printed_of(about.get(column), form[column][1])
             cells.append(f"{theirs} / {ours}".strip() if theirs or (ours and prints) else ours)
-        rows.append(cells)
+        rows.append([*cells, last[row]] if last else cells)
     reading = "Printed / ours, mean" if prints else "Mean"
     note = f"{reading}±standard deviation of {usual} seeds. Other numbers of seeds are in brackets."
     note = note if usual > 1 else ""
-    return "\n\n".join(filter(None, [text_of(["", *columns.values()], rows), note]))
+    header = ["", *columns.values(), *([f"overall - {table['reference']}"] if last else [])]
+    return "\n\n".join(filter(None, [text_of(header, rows), note]))
+
+
+def differences(rows: Iterable[str], reference: str, evidence: Evidence) -> dict[str, str]:
+    """Return each row's overall score less that of a reference, with the 95 % interval.
+
+    A star marks those that differ from 0 for all rows together.
+    """
+    minus, overall = [f"{reference} {OVERALL[0]}"], OVERALL[0]
+    others = [row for row in rows if row != reference]
+    claims = [Claim(row, row, [f"{row} {overall}"], minus, evidence) for row in others]
+    found = {reference: ""}
+    for one, differs in zip(claims, after_holm(claims), strict=True):
+        interval = one.shown("interval")
+        found[one.id] = f"{one.shown()} ({interval})" + "*" * differs if interval else ""
+    return found
 
 
 def ours_of(scores: Scores, usual: int, scale: float, digits: int) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
@@ -11,10 +12,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from common.errors import SettingsError
+from common.settings import methods
+from multitask.combiners import Combiner
 from papers.store import OVERALL, Store
 
 Settings = dict[str, Any]  # of `RunConfig`, nested; `tasks` are options by task
 Extras = Callable[[str, Path, dict[str, Any]], dict[tuple[str, str, str], float]]
+OWN = "own-"  # before the name of a user's method
 AT = "@"  # between a row and a point of its grid: `M4@1e-4`
 
 
@@ -63,6 +67,7 @@ class Paper:
 
     `metrics` are stored where a run has them. `extras` returns further figures of a finished run,
     by task, split and metric, from the name of the row, the run's folder and its metrics.
+    `of_method` makes a row `own-NAME` of a user's combiner; a paper without it has no such rows.
     """
 
     name: str
@@ -70,6 +75,7 @@ class Paper:
     metrics: tuple[str, ...]
     tuning_seed: int = 0
     extras: Extras = lambda row, folder, metrics: {}
+    of_method: Callable[[str], Row] | None = None
 
     def changed(self, changes: Settings, lr: float | None) -> Paper:
         """Return the paper with other values of settings, in the rows that name these settings.
@@ -85,6 +91,17 @@ class Paper:
                 row = replace(row, grid={}, like=None)
             rows[name] = replace(row, settings=settings)
         return replace(self, rows=rows)
+
+    def with_methods(self, files: Sequence[str]) -> Paper:
+        """Return the paper with a row `own-NAME` for each combiner in a user's loaded files."""
+        if self.of_method is None:
+            raise SettingsError(f"use: the table {self.name} has no rows for combiners of yours")
+        own = {Path(file).resolve() for file in files}
+        names = [n for n, one in methods(Combiner).items() if Path(inspect.getfile(one)) in own]
+        if not names:
+            raise SettingsError(f"use: no class of a Combiner with a name in {', '.join(files)}")
+        rows = {f"{OWN}{name}": self.of_method(name) for name in names}
+        return replace(self, rows={**self.rows, **rows})
 
     def tuned_row(self, name: str) -> str:
         """Return the row whose tuning decides about a row."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from common.errors import RunError, SettingsError
 from minbert.batching import bucketed_batches
-from multitask.sampling import BeginsWithOneTask, Workload, generator
+from multitask.sampling import BeginsWithOneTask, History, Workload, generator
 from multitask.settings.config import RunConfig
 from tasks.base import Task
 from tasks.data import Split
@@ -45,14 +45,14 @@ class Plan:
                 self.first_task_index = largest if first is None else first
                 self.first_epochs = one.first_epochs or min(1, config.epochs - 1)
 
-    def steps(self, epoch: int) -> list[np.ndarray]:
+    def steps(self, epoch: int, history: History = ()) -> list[np.ndarray]:
         """Return the task indices of the batches of each step of an epoch (from 1)."""
         work, size = self.work, self.work.batches_per_step
         if epoch <= self.first_epochs:
             count = work.steps_per_epoch or work.batches_per_pass[self.first_task_index]
             batches, size = np.full(count, self.first_task_index), 1
         else:
-            left = replace(work, epochs=max(1, work.epochs - self.first_epochs))
+            left = replace(work, epochs=max(1, work.epochs - self.first_epochs), history=history)
             batches = np.asarray(self.sampler.batches(left, epoch - self.first_epochs))
         return [batches[i : i + size] for i in range(0, len(batches), size)]
 

@@ -93,10 +93,9 @@ def numbers(line: Line, prefix: str = "") -> Iterator[tuple[str, float]]:
 def step_line(result: StepResult) -> dict[str, Any]:
     """Return losses, weights, status and cosines of a step; cosines also for each section."""
     names = result.objectives
-    weights = result.combined.weights.tolist()
     line: dict[str, Any] = {
         "losses": dict(zip(names, result.losses.tolist(), strict=True)),
-        "weights": dict(zip(names, weights, strict=True)),
+        "weights": dict(zip(names, result.combined.weights.tolist(), strict=True)),
         "status": result.combined.status,
         "cosines": {},
     }

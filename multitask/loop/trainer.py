@@ -77,8 +77,7 @@ class Trainer:
         self.progress = Progress()
         self.best_dev: tuple[Metrics, Mapping[str, np.ndarray]] | None = None
         self.callbacks = callbacks if processes.first else ()
-        log = folder if processes.first else None
-        self.telemetry = Telemetry(log, tensorboard)
+        self.telemetry = Telemetry(folder if processes.first else None, tensorboard)
         self.saved_step, self.saved_at = 0, time.monotonic()  # of the last checkpoint
         self.began = now()  # for a resumed run, the time of its first start
 
@@ -109,7 +108,7 @@ class Trainer:
         """Take the remaining steps of an epoch, and write a checkpoint after those with one due."""
         self.model.train()
         self.gradient.epoch = epoch
-        progress, every = self.progress, self.plan.steps(epoch)
+        progress, every = self.progress, self.plan.steps(epoch, self.progress.history)
         left = every[progress.taken :]
         expected = sum(len(drawn) for drawn in left) * self.config.batch_size
         latest: dict[str, str] = {}  # the last loss of each objective, for the bar

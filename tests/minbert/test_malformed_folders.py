@@ -1,7 +1,6 @@
 """Invalid encoder folders cause one-line errors that name the file."""
 
 import json
-import pickle
 
 import peer_models
 import pytest
@@ -10,7 +9,6 @@ from safetensors.torch import load_file, save_file
 
 from common.errors import EncoderError
 from minbert import BiEncoder
-from minbert.weights import WORDS
 
 NAME = "encoder.layer.1.output.dense.weight"
 WEIGHTS = "model.safetensors"
@@ -39,22 +37,14 @@ def modules(*kinds):
     [
         ("config.json", b"{", "config.json: cannot be read as JSON"),
         ("config.json", settings(num_hidden_layers=1), "does not have: 'encoder.layer.1."),
-        ("config.json", settings(num_hidden_layers=10**6), "Expected `int` <= 1000 - at"),
-        ("sentence_bert_config.json", b'{"max_seq_length": NaN}', "3 tokens, found nan"),
         ("config.json", settings(model_type="t5"), "expected one of bert, roberta, xlm-roberta"),
-        ("config.json", settings(hidden_act="silu"), "Invalid enum value 'silu'"),
         ("config.json", settings(position_embedding_type="relative_key"), "'absolute', found"),
         ("config.json", settings(is_decoder=True), "is_decoder: expected false"),
         ("tokenizer.json", b"{}", "tokenizer's files cannot be read"),
         ("tokenizer_config.json", settings(truncation_side="left"), "must be right, not left"),
         ("vocab.txt", None, "the folder needs tokenizer.json or vocab.txt"),
         ("vocab.txt", b"[PAD]\n[UNK]\n", "sep_token not found in the vocabulary"),
-        ("modules.json", b"{", "modules.json: expected a list of modules"),
-        (
-            "modules.json",
-            modules("Transformer", "Pooling", "Dense"),
-            "found Transformer, Pooling, D",
-        ),
+        ("modules.json", modules("Transformer", "Dense"), "found Transformer, Dense"),
         ("config_sentence_transformers.json", b'{"default_prompt_name": "query"}', "'query'"),
         (WEIGHTS, lambda content: content[:5000], f"{WEIGHTS}: the weights cannot be read"),
         (f"{WEIGHTS}.index.json", b'{"weight_map": {"a": "gone"}}', "the weights cannot be read"),
@@ -82,8 +72,6 @@ def changed(change):
         (changed(lambda one: one * float("nan")), f"{NAME!r}: expected finite numbers, found nan"),
         (changed(lambda one: one[:, 1:]), "expected shape (32, 48), found (32, 47)"),
         (lambda tensors: {k: v for k, v in tensors.items() if k != NAME}, f"{NAME!r} is missing"),
-        (lambda tensors: tensors | {f"{NAME}.lora": torch.zeros(2, 3)}, ".lora' (2, 3)"),
-        (lambda tensors: tensors | {f"two.{WORDS}": torch.zeros(1)}, "expected one encoder"),
     ],
 )
 def test_a_wrong_tensor_is_refused_by_its_name(bert_folder, change, expected):
@@ -96,36 +84,9 @@ def test_a_wrong_tensor_is_refused_by_its_name(bert_folder, change, expected):
 
 
 @pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        (pickle.dumps({"epoch": 3}), "expected only tensors"),
-        (b"\x80\x02.", "cannot be read: Index"),
-    ],
-)
-def test_a_damaged_pickle_is_refused(bert_folder, content, expected):
-    (bert_folder / WEIGHTS).unlink()
-    (bert_folder / "pytorch_model.bin").write_bytes(content)
-    assert expected in refusal(bert_folder)
-
-
-TEMPLATE = {  # a processor that begins a pair with a token without an id
-    "type": "TemplateProcessing",
-    "single": [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}],
-    "pair": [{"SpecialToken": {"id": "[NO]", "type_id": 0}}],
-    "special_tokens": {"[CLS]": {"id": "[CLS]", "ids": [2], "tokens": ["[CLS]"]}},
-}
-
-
-@pytest.mark.parametrize(
     ("change", "expected"),
     [
         (lambda content: content["model"]["vocab"].update(cat=5000), "found a tokenizer with 5000"),
-        (
-            lambda content: content["post_processor"].update(cls=["[CLS]", 400]),
-            "tokenizer with 400",
-        ),
-        (lambda content: content.update(post_processor=TEMPLATE), "token [NO] has no id"),
-        (lambda content: content["model"].update(unk_token="[NO]"), "Missing [UNK]"),
         (lambda content: content.update(post_processor=None), "that adds special tokens"),
     ],
 )

@@ -9,9 +9,9 @@ from statistics import fmean, stdev
 import pytest
 
 from papers import PAGES, PAPERS
-from papers.evidence import Evidence, claims_of
+from papers.evidence import claims_of
 from papers.figures import draw
-from papers.page import content_of, page, sentence
+from papers.page import content_of, evidence_of, page, sentence
 from papers.paper import Cell, find_paper, merged
 from papers.runs import Place, config_of
 from papers.store import Figure, Store, write_figures
@@ -19,6 +19,8 @@ from papers.store import Figure, Store, write_figures
 RESULTS = Path(__file__).parents[2] / "results"
 STAMP = ("0123abcd", "machine", "2026-11-29")
 WORDS = 900
+LAYERS = ["all layers", "embeddings", *(f"layer {number}" for number in range(1, 7))]
+OF_ROWS = ["step", "memory", *LAYERS]  # figures of whole runs, of the table of combiners
 
 
 def final_settings(paper, name, point):
@@ -50,9 +52,10 @@ def fill(name, folder):
     extras = ["share of steps at a vertex", "pull", "push", "mean label", "mean prediction"]
     extras += [f"label {i} predicted {k}" for i in range(5) for k in range(5)]
     extras += [f"{what} from {low / 2:g}" for what in ("label", "prediction") for low in range(10)]
+    of_rows, extras = (OF_ROWS, []) if name == "combiners" else ([], extras)
     for row, one in paper.rows.items():
-        tasks = [*(one.members or one.settings["tasks"])]
-        for seed, (place, task) in product(one.seeds, enumerate([*tasks, "all"])):
+        tasks = [*(one.members or one.settings["tasks"]), "all", *of_rows]
+        for seed, (place, task) in product(one.seeds, enumerate(tasks)):
             metric = metrics.get(task, metrics.get("default"))
             value = 0.5 + 0.001 * ((7 * seed + 13 * len(figures)) % 11 + place)
             figures += [
@@ -70,16 +73,20 @@ def test_a_whole_page_is_short_and_has_a_verdict_for_every_claim(name, tmp_path)
     text, content = page(name, tmp_path), content_of(name)
     assert len(text.split()) <= WORDS
     assert len(content["summary"]) == 3
-    evidence = Evidence(Store(tmp_path, name), content["split"], content["metrics"])
+    evidence = evidence_of(content, Store(tmp_path, name))
     known, tables = claims_of(content, evidence), content["tables"]
     assert not known.keys() & find_paper(name).rows.keys()  # a term is a claim or a row
     notes = [note for table in tables for note in table.get("notes", ())]
     for one in (*content["summary"], *content["differs"], *content.get("about_claims", ()), *notes):
         assert sentence(one, known, evidence), one
     for table, row in [(one, row) for one in tables for row in one["rows"]]:
-        assert {"text", *table["columns"]} >= {*table["rows"][row]}
+        about = table["rows"][row]
+        assert {"text", "of", *table["columns"]} >= {*about}
         cells = [{"row": row, "column": column} for column in table["columns"]]
-        names = [table.get("row", "{row}").format(**one) for one in cells]
+        names = [
+            about.get("of", {}).get(one["column"]) or table.get("row", "{row}").format(**one)
+            for one in cells
+        ]
         tasks = [table.get("task", "{column}").format(**one) for one in cells]
         assert any(map(evidence.on(table.get("split")).scores, names, tasks)), row
     claims = re.search(r"## Claims\n\n(.*?)\n\n", text, re.DOTALL)[1].splitlines()[2:]
@@ -134,7 +141,7 @@ def test_results_are_few_files_and_each_figure_has_its_origin():
 
 def test_the_readme_and_the_pages_quote_stored_figures():
     content = content_of("sharing")
-    evidence = Evidence(Store(RESULTS, "sharing"), content["split"], content["metrics"])
+    evidence = evidence_of(content, Store(RESULTS, "sharing"))
 
     def quoted(row, task):
         values = [100 * one for one in evidence.scores(row, task).values()]

@@ -1,5 +1,7 @@
 """Runs of a paper on the tiny encoder: nothing is run twice; claims and their verdicts."""
 
+from dataclasses import replace
+
 import pytest
 from scipy import stats
 
@@ -164,8 +166,16 @@ def claim(evidence, plus, minus, **more):
 def test_an_interval_is_that_of_scipy_over_the_seeds_that_both_have(evidence):
     one = claim(evidence, ["A sst"], ["C sst"])
     assert one.differences == pytest.approx([0, 5, 0])
-    expected = stats.ttest_1samp(one.differences, 0).confidence_interval(0.95)
-    assert one.interval == pytest.approx(tuple(expected))
+    expected = stats.ttest_1samp(one.differences, 0)
+    assert one.interval == pytest.approx(tuple(expected.confidence_interval(0.95)))
+    assert one.p == pytest.approx(expected.pvalue)
+
+
+def test_gain_is_relative_to_models_of_one_task_and_rank_a_mean_over_tasks(evidence):
+    found = replace(evidence, singles={"sst": "B"}, ranked=("A", "B", "C"))
+    assert found.term("A gain") == pytest.approx({1: 0.02 / 0.48, 2: 0.03 / 0.49, 3: 0.03 / 0.48})
+    assert found.term("A rank") == {1: 1.5, 2: 1.0, 3: 1.5}
+    assert found.term("X+Y+Z gain") == {}
 
 
 @pytest.mark.parametrize(
