@@ -164,9 +164,8 @@ class OpposedSimilarity(TaskOptions, name="sts-opposed"):
 def extras(
     name: str, folder: Path, metrics: Mapping[str, Any]
 ) -> dict[tuple[str, str, str], float]:
-    """Return seconds of a step, memory, and the mean cosine of the tasks' gradients by layer."""
+    """Return the seconds of a step, and the mean cosine of the tasks' gradients by layer."""
     from multitask.loop.telemetry import read_steps
-    from papers.runs import peak_memory
 
     found = {("step", "train", "seconds"): metrics["training_seconds"] / metrics["steps"]}
     several: dict[str, list[float]] = {}
@@ -174,11 +173,7 @@ def extras(
         for layer, pairs in {"all layers": line["cosines"], **line.get("layers", {})}.items():
             several.setdefault(layer, []).extend(pairs.values())
     cosines = {layer: float(np.mean(values)) for layer, values in several.items() if values}
-    return (
-        found
-        | peak_memory()
-        | {(layer, "train", "cosine"): value for layer, value in cosines.items()}
-    )
+    return found | {(layer, "train", "cosine"): value for layer, value in cosines.items()}
 
 
 def row(*settings: Settings, **more: Any) -> Row:

@@ -5,7 +5,6 @@ Several processes may work side by side: each takes the runs whose folders no ot
 
 from __future__ import annotations
 
-import re
 import subprocess
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -95,7 +94,6 @@ def run_cell(paper: Paper, cell: Cell, place: Place, wait: bool) -> bool:
         for needed in paper.needs(cell):
             run_cell(paper, needed, place, wait=True)
         settings, record = paper.settings(cell, place.store), paper.record(cell, place.store)
-        peak_memory()  # of this run alone
         if row.members:
             metrics = merged_runs(row.members, cell.seed, folder, place.runs)
         elif row.probe:
@@ -115,17 +113,6 @@ def run_cell(paper: Paper, cell: Cell, place: Place, wait: bool) -> bool:
         if not begins_others:
             remove(folder / "best")
     return True
-
-
-def peak_memory() -> dict[tuple[str, str, str], float]:
-    """Return the most memory of this process in MB since the last call, where Linux says it."""
-    try:
-        status = Path("/proc/self/status").read_text()
-        Path("/proc/self/clear_refs").write_text("5")
-    except OSError:  # another system, or no permission
-        return {}
-    found = re.search(r"VmHWM:\s*(\d+)", status)
-    return {("memory", "train", "MB"): int(found[1]) / 1024} if found else {}
 
 
 def config_of(

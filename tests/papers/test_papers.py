@@ -20,7 +20,7 @@ RESULTS = Path(__file__).parents[2] / "results"
 STAMP = ("0123abcd", "machine", "2026-11-29")
 WORDS = 900
 LAYERS = ["all layers", "embeddings", *(f"layer {number}" for number in range(1, 7))]
-OF_ROWS = ["step", "memory", *LAYERS]  # figures of whole runs, of the table of combiners
+OF_ROWS = ["step", *LAYERS]  # figures of whole runs, of the table of combiners
 
 
 def final_settings(paper, name, point):
