@@ -50,8 +50,9 @@ class Evidence:
 
     def means(self, row: str) -> Scores:
         """Return the mean of the main metrics of a row's tasks."""
-        tasks = {one.task for one in self.store.figures if one.row == row} & self.metrics.keys()
-        several = [self.scores(row, task) for task in tasks - {OVERALL[0]}]
+        own = [one for one in self.store.figures if one.row == row and one.split == self.split]
+        tasks = {one.task for one in own} - {OVERALL[0]}
+        several = [self.scores(row, task) for task in tasks]
         return {seed: fmean(one[seed] for one in several) for seed in shared(several)}
 
     def gains(self, row: str) -> Scores:

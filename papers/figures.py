@@ -154,7 +154,7 @@ def draw_combiners(store: Store, file: Path) -> None:
                 label=name if several is natural else None,
             )
         axes[1].text(fmean(cosines.values()), 0, pair, rotation=90, va="bottom")
-    axes[1].set(xlabel="mean cosine with the sum", ylabel="points above the sum")
+    axes[1].set(xlabel="mean cosine between the tasks' gradients", ylabel="points above the sum")
     axes[1].legend()
     save_figure(figure, file)
 

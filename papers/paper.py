@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from common.errors import SettingsError
@@ -46,10 +47,11 @@ class Row:
     """A row of a table: the settings of its runs, without data, device and seed.
 
     `grid` has settings by the name of a point: the point that is best on dev with the paper's
-    tuning seed is added to `settings`. A row without a grid may be tuned `like` another one: it has
-    the point that was chosen there. A row begins with the weights of the run of the row `start`
-    with its seed. With `probe`, its figures are those of a logistic regression on its embeddings.
-    With `members`, rows by task, it has no settings: it is the ensemble of their runs of its seed.
+    tuning seed is added to `settings`. A row may be tuned `like` another one: it has the point that
+    was chosen there, before its own grid, if it has one, is searched. A row begins with the weights
+    of the run of the row `start` with its seed. With `probe`, its figures are those of a logistic
+    regression on its embeddings. With `members`, rows by task, it has no settings: it is the
+    ensemble of their runs of its seed.
     """
 
     settings: Settings
@@ -88,12 +90,13 @@ class Paper:
             settings = merged(row.settings, own)
             if lr is not None and (row.grid or row.like or "lr" in settings.get("optimizer", {})):
                 settings = merged(settings, *rates(lr).values())
-                row = replace(row, grid={}, like=None)
+                grid = {name: one for name, one in row.grid.items() if "optimizer" not in one}
+                row = replace(row, grid=grid)  # tuned like others, for what is left of their grids
             rows[name] = replace(row, settings=settings)
         return replace(self, rows=rows)
 
     def with_methods(self, files: Sequence[str]) -> Paper:
-        """Return the paper with a row `own-NAME` for each combiner in a user's loaded files."""
+        """Return the paper with only rows `own-NAME`, of the combiners in a user's loaded files."""
         if self.of_method is None:
             raise SettingsError(f"use: the table {self.name} has no rows for combiners of yours")
         own = {Path(file).resolve() for file in files}
@@ -101,53 +104,59 @@ class Paper:
         if not names:
             raise SettingsError(f"use: no class of a Combiner with a name in {', '.join(files)}")
         rows = {f"{OWN}{name}": self.of_method(name) for name in names}
-        return replace(self, rows={**self.rows, **rows})
+        return replace(self, rows=rows)
 
-    def tuned_row(self, name: str) -> str:
-        """Return the row whose tuning decides about a row."""
-        return self.rows[name].like or name
+    def tuned_rows(self, name: str) -> list[str]:
+        """Return the rows whose grids decide about a row, in the order of their choices."""
+        row = self.rows[name]
+        return ([*self.tuned_rows(row.like)] if row.like else []) + ([name] if row.grid else [])
 
     def points(self, name: str) -> list[Cell]:
         """Return the tuning runs that decide about a row; none for a row without a grid."""
-        tuned = self.tuned_row(name)
-        return [Cell(f"{tuned}{AT}{one}", self.tuning_seed) for one in self.rows[tuned].grid]
+        several = [(one, point) for one in self.tuned_rows(name) for point in self.rows[one].grid]
+        return [Cell(f"{tuned}{AT}{point}", self.tuning_seed) for tuned, point in several]
 
     def needs(self, cell: Cell) -> Iterator[Cell]:
         """Yield the runs that must be finished before a run."""
         row = self.rows[cell.row]
         if row.start is not None:
             yield Cell(row.start, cell.seed)
-        if not cell.point:
-            yield from self.points(cell.row)
+        yield from (one for one in self.points(cell.row) if one.row != cell.row or not cell.point)
         for member in dict.fromkeys(one for several in row.members.values() for one in several):
             yield Cell(member, cell.seed)
 
     def chosen(self, name: str, store: Store) -> str | None:
-        """Return the point of the grid that is best on dev; None if one has no figure yet."""
-        found = {one.point: self.score_on_dev(one, store) for one in self.points(name)}
+        """Return the point of a row's grid that is best on dev; None if one has no figure yet."""
+        points = [one for one in self.points(name) if one.row == name]
+        found = {one.point: self.score_on_dev(one, store) for one in points}
         scores = {point: score for point, score in found.items() if score is not None}
         complete = scores and len(scores) == len(found)
         return max(scores, key=lambda point: scores[point]) if complete else None
 
     def score_on_dev(self, cell: Cell, store: Store) -> float | None:
-        """Return the overall score of a run on dev, or else the first of the paper's metrics."""
+        """Return the overall score of a run on dev, or else the mean of its tasks' main metrics."""
         tasks = self.rows[cell.row].settings.get("tasks", ())
-        places = [OVERALL, *((task, metric) for metric in self.metrics for task in tasks)]
-        several = (store.values(cell.name, task, "dev", metric) for task, metric in places)
-        return next((one[cell.seed] for one in several if cell.seed in one), None)
+        whole = store.values(cell.name, OVERALL[0], "dev", OVERALL[1])
+        if cell.seed in whole:
+            return whole[cell.seed]
+        found = []
+        for task in tasks:
+            several = (store.values(cell.name, task, "dev", metric) for metric in self.metrics)
+            found += [one[cell.seed] for one in several if cell.seed in one][:1]
+        return fmean(found) if found else None
 
     def settings(self, cell: Cell, store: Store) -> dict[str, Any]:
         """Return the settings of a run, with the chosen point of the grid.
 
         Raise SettingsError if the point is not chosen yet.
         """
-        row, grid = self.rows[cell.row], self.rows[self.tuned_row(cell.row)].grid
-        if not grid:
-            return merged(row.settings)
-        point = cell.point or self.chosen(cell.row, store)
-        if point is None:
-            raise SettingsError(f"{cell.name}: its settings are not chosen yet; run its tuning")
-        return merged(row.settings, grid[point])
+        found = merged(self.rows[cell.row].settings)
+        for name in self.tuned_rows(cell.row):
+            point = cell.point if name == cell.row and cell.point else self.chosen(name, store)
+            if point is None:
+                raise SettingsError(f"{cell.name}: its settings are not chosen yet; run its tuning")
+            found = merged(found, self.rows[name].grid[point])
+        return found
 
     def record(self, cell: Cell, store: Store) -> dict[str, Any]:
         """Return what is stored about a row, as JSON has it: its settings and what it begins with.

@@ -23,11 +23,6 @@ LAYERS = ["all layers", "embeddings", *(f"layer {number}" for number in range(1,
 OF_ROWS = ["step", *LAYERS]  # figures of whole runs, of the table of combiners
 
 
-def final_settings(paper, name, point):
-    grid = paper.rows[paper.tuned_row(name)].grid
-    return merged(paper.rows[name].settings, grid[point] if grid else {})
-
-
 @pytest.mark.parametrize("name", PAPERS)
 def test_every_row_can_be_run_with_every_point_of_its_grid(name, tmp_path):
     paper = find_paper(name)
@@ -40,8 +35,9 @@ def test_every_row_can_be_run_with_every_point_of_its_grid(name, tmp_path):
             continue
         assert {one.start, one.like} - {None} <= {*paper.rows}
         assert paper.tuning_seed not in one.seeds
-        for point in paper.rows[paper.tuned_row(row)].grid or [""]:
-            config = config_of(final_settings(paper, row, point), 1, place)
+        grids = [paper.rows[tuned].grid.values() for tuned in paper.tuned_rows(row)]
+        for points in product(*grids):
+            config = config_of(merged(one.settings, *points), 1, place)
             assert [*config.tasks] == [*one.settings["tasks"]]
 
 

@@ -86,7 +86,10 @@ def test_settings_are_merged_method_by_method_and_a_rate_replaces_the_search():
     assert both == {"optimizer": {"lr": 3, "weight_decay": 2}, "tasks": {"b": {}}}
     assert [*rates(3e-5, 1.5e-4)] == ["3e-5", "1.5e-4"]
     other = find_paper("bees").changed({"encoder": "tiny", "limit": 0.1}, 2e-5)
-    assert not any(row.grid or row.like for row in other.rows.values())
+    assert not any(map(other.tuned_rows, other.rows))
+    weights = find_paper("combiners").changed({}, 2e-5)
+    assert weights.tuned_rows("sum") == []
+    assert weights.tuned_rows("linear-full") == ["linear"]
     assert other.rows["M9"].settings["optimizer"] == {
         "weight_decay": 0.01,
         "warmup": 0.1,
@@ -127,7 +130,6 @@ def test_figures_are_read_as_written_and_other_files_are_refused(tmp_path):
     [
         ("--table speed --rows x", "none in speed, a page of python -m benchmarks"),
         ("--table bees --page-only --rows M99", "--rows: choose from simcse-sst"),
-        ("--table other", "invalid choice"),
     ],
 )
 def test_wrong_requests_are_one_line(flags, message, capsys, tmp_path):
@@ -209,8 +211,6 @@ def test_a_sentence_has_computed_numbers_or_is_left_out(evidence):
     found = sentence(text, claims, evidence)
     assert found == "A has 51.0, +2.67 points more (+1.23 to +4.10, holds)."
     assert sentence("C has {absent sst}.", claims, evidence) == ""
-    two = {"two": claim(evidence, ["X sst"], ["A sst"])}
-    assert sentence("{two verdict}", two, evidence) == ""
 
 
 def test_a_front_has_the_points_that_no_other_dominates():
