@@ -49,7 +49,7 @@ def page(name: str, results: Path) -> str:
         notes = sentences(table.get("notes", ()), claims, evidence)
         parts += [f"## {table['title']}", table_of(table, evidence.on(table.get("split"))), notes]
     if (results / f"{name}.png").exists():
-        parts.append(f"![{content['figure']}]({name}.png)\n\n{content['figure']}")
+        parts.append(f"![Figures]({name}.png)\n\n{content['figure']}")
     if claims:
         about = sentences(content.get("about_claims", ()), claims, evidence)
         parts += ["## Claims", claims_table(claims.values()), about]
