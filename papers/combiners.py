@@ -32,6 +32,7 @@ COMMON: Settings = {
     "limit": 0.25,
     "protocol": "held-out",
     "drop_leaks": "all",
+    "dev_limit": 1000,
     "epochs": 3,
     "steps_per_epoch": STEPS,
     "evaluate_every": 3,

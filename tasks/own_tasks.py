@@ -205,6 +205,8 @@ def keys_of(options: str) -> dict[str, str]:
 def layout_keys(words: Sequence[str]) -> dict[str, str]:
     """Return the keys and values in words such as `quotes=no`, which say how a table is written."""
     given = {key: value for key, _, value in (one.partition("=") for one in words)}
+    if empty := [key for key, value in given.items() if not value]:
+        raise SettingsError(f"table: expected key=value, found {empty[0]!r} without a value")
     if unknown := given.keys() - (known := [one.name for one in fields(Layout)]):
         raise SettingsError(f"table: no key {min(unknown)!r}; choose from {', '.join(known)}")
     return given
