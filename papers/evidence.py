@@ -113,8 +113,7 @@ class Claim:
     """A claim of a paper: the mean of the terms `plus` is above that of the terms `minus`.
 
     Terms are as in `Evidence.term` and `expanded`.
-    `no_verdict` is the reason why the figures cannot decide about it. `scale` makes points of
-    scores.
+    `scale` makes points of scores.
     """
 
     id: str
@@ -122,7 +121,6 @@ class Claim:
     plus: Sequence[str]
     minus: Sequence[str]
     evidence: Evidence
-    no_verdict: str = ""
     scale: float = 100.0
 
     @cached_property
@@ -159,8 +157,8 @@ class Claim:
     @property
     def verdict(self) -> str:
         """`holds`, `does not hold`, `not shown`, the reason against one, or nothing yet."""
-        if self.interval is None or self.no_verdict:
-            return self.no_verdict
+        if self.interval is None:
+            return ""
         low, high = self.interval
         return "holds" if low > 0 else "does not hold" if high < 0 else "not shown"
 

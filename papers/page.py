@@ -21,6 +21,11 @@ from papers.evidence import Claim, Evidence, Scores, after_holm, claims_of
 from papers.paper import AT, OWN
 from papers.store import OVERALL, Store
 
+ABOUT_CLAIMS = (
+    "Differences are points between runs with the same seeds, means over what a claim names. "
+    "Intervals are Student's t over seeds, not adjusted for several claims. A claim *holds* if its "
+    "interval is above 0, and *does not hold* if it is below 0."
+)
 NUMBER = re.compile(r"\{([^{}]+)\}")
 
 
@@ -51,8 +56,7 @@ def page(name: str, results: Path) -> str:
     if (results / f"{name}.png").exists():
         parts.append(f"![Figures]({name}.png)\n\n{content['figure']}")
     if claims:
-        about = sentences(content.get("about_claims", ()), claims, evidence)
-        parts += ["## Claims", claims_table(claims.values()), about]
+        parts += ["## Claims", claims_table(claims.values()), ABOUT_CLAIMS]
     differs = [sentence(text, claims, evidence) for text in content["differs"]]
     parts += ["## What differs", listed(differs), measured(store)]
     command = store.command or content.get("command") or command_of(name)
@@ -180,7 +184,7 @@ def claims_table(claims: Iterable[Claim]) -> str:
         ]
         for one in claims
     ]
-    return text_of(["claim", "figure", "95 % interval", "seeds", "verdict"], rows)
+    return text_of(["claim", "difference", "95 % interval", "seeds", "verdict"], rows)
 
 
 def text_of(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -195,4 +199,5 @@ def measured(store: Store) -> str:
     if not dates:
         return ""
     when = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
-    return f"Measured on {', '.join(machines)}; {when}. Commits are in {store.csv.name}."
+    each = f"The machine and commit of each figure are in {store.csv.name}."
+    return f"Measured on {', '.join(machines)}; {when}. {each}"

@@ -192,8 +192,6 @@ def test_gain_is_relative_to_models_of_one_task_and_rank_a_mean_over_tasks(evide
 )
 def test_a_verdict_follows_from_the_interval(evidence, plus, minus, verdict):
     assert claim(evidence, [plus], [minus]).verdict == verdict
-    reason = claim(evidence, [plus], [minus], no_verdict="not learnt")
-    assert reason.verdict == "not learnt"
 
 
 def test_terms_are_rows_of_a_task_means_of_several_and_rows_together(evidence):
