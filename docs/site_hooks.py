@@ -1,4 +1,4 @@
-"""Hooks of mkdocs: CONTRIBUTING.md and results/*.md become pages, and links point to them."""
+"""Hooks of mkdocs: CONTRIBUTING.md and results/ belong to the site, and links point to them."""
 
 from pathlib import Path
 from typing import Any
@@ -9,8 +9,9 @@ ROOT = Path(__file__).parents[1]
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add the pages that are outside of docs/."""
-    for file in (ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("results/*.md"))):
+    """Add the pages and figures that are outside of docs/."""
+    results = sorted([*ROOT.glob("results/*.md"), *ROOT.glob("results/*.png")])
+    for file in (ROOT / "CONTRIBUTING.md", *results):
         name = file.relative_to(ROOT).as_posix()
         files.append(File.generated(config, name, abs_src_path=str(file)))
     return files
