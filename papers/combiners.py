@@ -145,15 +145,14 @@ class Adaptive(Sampler, name="adaptive"):
         return weights / weights.sum()
 
 
-def relabelled(task: Task, name: str, relabel: Relabel, **changes: Any) -> Task:
+def relabelled(task: Task, name: str, relabel: Relabel) -> Task:
     """Return a task on the texts of another one, with other labels: `relabel` of targets (n,)."""
 
     def make(examples: Examples, split: str, folder: Path) -> Examples:
         known = examples.targets
         return replace(examples, targets=None if known is None else relabel(known))
 
-    source = Derived(task.source, make)
-    return replace(task, name=name, source=source, output=None, **changes)
+    return replace(task, name=name, source=Derived(task.source, make), output=None)
 
 
 class SwappedSentiment(TaskOptions, name="sst-swapped"):
@@ -207,7 +206,7 @@ def combiner(name: str) -> Row:
     return row(TASKS, {"combiner": name})
 
 
-OF_LOSSES = ("sum", "random-weights", "dwa", "gls", "stch", "uncertainty", "famo")
+OF_LOSSES = ("random-weights", "dwa", "gls", "stch", "uncertainty", "famo")
 OF_GRADIENTS = (
     *("pcgrad", "epo", "mgda", "cagrad", "upgrad"),
     *("dualproj", "imtl-g", "aligned-mtl", "fairgrad", "nash-mtl"),
@@ -238,7 +237,7 @@ PAIRS: dict[str, Settings] = {
     "contradicted": {"sts": COSINE, "sts-contradicted": {}},
     "opposed": {"sts": COSINE, "sts-opposed": {}},
 }
-OF_PAIRS = ("sum", "pcgrad", "cagrad", "upgrad")
+OF_PAIRS = ("pcgrad", "cagrad", "upgrad")  # beside the sum
 OF_ALL_DATA = ("sum", "linear", "uncertainty", "pcgrad", "upgrad", "fairgrad")
 ALL_DATA: Settings = {"limit": None, "steps_per_epoch": None}
 
@@ -268,12 +267,12 @@ def mixing() -> dict[str, Row]:
 
 
 ROWS = {f"only-{task}": row({"tasks": {task: {}}}) for task in CS224N}
-ROWS |= {name: combiner(name) for name in (*OF_LOSSES, *OF_GRADIENTS)}
+ROWS |= {name: combiner(name) for name in ("sum", *OF_LOSSES, *OF_GRADIENTS)}
 ROWS["linear"] = row(TASKS, like="sum", grid=LINEAR)
 ROWS |= {
     f"{pair}-{name}": row({"tasks": tasks, "combiner": name}, LARGE)
     for pair, tasks in PAIRS.items()
-    for name in OF_PAIRS
+    for name in ("sum", *OF_PAIRS)
 }
 ROWS |= mixing()
 ROWS |= {

@@ -123,11 +123,11 @@ def draw_combiners(store: Store, file: Path) -> None:
     evidence = evidence_of(content_of("combiners"), store)
     gains = {
         row: [100 * gain for gain in evidence.gains(row).values()]
-        for row in ("sum", "linear", *OF_LOSSES[1:], *OF_GRADIENTS)
+        for row in ("sum", "linear", *OF_LOSSES, *OF_GRADIENTS)
     }
-    natural = {name: (name, "sum", "all") for name in OF_PAIRS[1:]}
+    natural = {name: (name, "sum", "all") for name in OF_PAIRS}
     conflicts = {
-        pair: {name: (f"{pair}-{name}", f"{pair}-sum", "mean") for name in OF_PAIRS[1:]}
+        pair: {name: (f"{pair}-{name}", f"{pair}-sum", "mean") for name in OF_PAIRS}
         for pair in PAIRS
     }
     figure = Figure(figsize=(9.0, 4.6))

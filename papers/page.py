@@ -48,8 +48,6 @@ def page(name: str, results: Path) -> str:
     evidence = evidence_of(content, store)
     claims = claims_of(content, evidence)
     parts = [f"# {content['title']}", sentences(content["summary"], claims, evidence)]
-    advice = [sentence(text, claims, evidence) for text in content.get("advice", ())]
-    parts += ["## Advice", listed(advice)] if any(advice) else []
     for table in content["tables"]:
         notes = sentences(table.get("notes", ()), claims, evidence)
         parts += [f"## {table['title']}", table_of(table, evidence.on(table.get("split"))), notes]
@@ -120,9 +118,7 @@ def table_of(table: Mapping[str, Any], evidence: Evidence) -> str:
         last = differences(several, table["reference"], evidence)
     found: dict[tuple[str, str], Scores] = {}
     for (row, about), column in product(several.items(), columns):
-        of = {"row": row, "column": column}
-        name = about.get("of", {}).get(column) or table.get("row", "{row}").format(**of)
-        found[row, column] = evidence.scores(name, table.get("task", "{column}").format(**of))
+        found[row, column] = evidence.scores(*source(table, row, about, column))
     counts = Counter(len(one) for one in found.values() if one)
     usual = counts.most_common(1)[0][0] if counts else 0
     prints = any(column in one for one in several.values() for column in columns)
@@ -139,6 +135,15 @@ def table_of(table: Mapping[str, Any], evidence: Evidence) -> str:
     note = note if usual > 1 else ""
     header = ["", *columns.values(), *([f"overall - {table['reference']}"] if last else [])]
     return "\n\n".join(filter(None, [text_of(header, rows), note]))
+
+
+def source(
+    table: Mapping[str, Any], row: str, about: Mapping[str, Any], column: str
+) -> tuple[str, str]:
+    """Return the row of the paper and the task whose scores a cell has."""
+    of = {"row": row, "column": column}
+    name = about.get("of", {}).get(column) or table.get("row", "{row}").format(**of)
+    return name, table.get("task", "{column}").format(**of)
 
 
 def differences(rows: Iterable[str], reference: str, evidence: Evidence) -> dict[str, str]:

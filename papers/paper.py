@@ -109,12 +109,15 @@ class Paper:
     def tuned_rows(self, name: str) -> list[str]:
         """Return the rows whose grids decide about a row, in the order of their choices."""
         row = self.rows[name]
-        return ([*self.tuned_rows(row.like)] if row.like else []) + ([name] if row.grid else [])
+        return (self.tuned_rows(row.like) if row.like else []) + ([name] if row.grid else [])
+
+    def own_points(self, name: str) -> list[Cell]:
+        """Return the runs of a row's own grid."""
+        return [Cell(f"{name}{AT}{point}", self.tuning_seed) for point in self.rows[name].grid]
 
     def points(self, name: str) -> list[Cell]:
         """Return the tuning runs that decide about a row; none for a row without a grid."""
-        several = [(one, point) for one in self.tuned_rows(name) for point in self.rows[one].grid]
-        return [Cell(f"{tuned}{AT}{point}", self.tuning_seed) for tuned, point in several]
+        return [point for one in self.tuned_rows(name) for point in self.own_points(one)]
 
     def needs(self, cell: Cell) -> Iterator[Cell]:
         """Yield the runs that must be finished before a run."""
@@ -127,8 +130,7 @@ class Paper:
 
     def chosen(self, name: str, store: Store) -> str | None:
         """Return the point of a row's grid that is best on dev; None if one has no figure yet."""
-        points = [one for one in self.points(name) if one.row == name]
-        found = {one.point: self.score_on_dev(one, store) for one in points}
+        found = {one.point: self.score_on_dev(one, store) for one in self.own_points(name)}
         scores = {point: score for point, score in found.items() if score is not None}
         complete = scores and len(scores) == len(found)
         return max(scores, key=lambda point: scores[point]) if complete else None

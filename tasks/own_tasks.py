@@ -193,20 +193,21 @@ def parse_column(text: str) -> dict[str, str]:
 
 def keys_of(options: str) -> dict[str, str]:
     """Return the keys and values in `key=value,...`; a comma in a value is written `\\,`."""
-    found = {}
-    for part in filter(None, COMMA.split(options)):
-        key, _, value = part.replace("\\,", ",").partition("=")
-        if not value:
-            raise SettingsError(f"expected key=value, found {part!r}")
-        found[key] = value
-    return found
+    parts = filter(None, COMMA.split(options))
+    return dict(key_and_value(part.replace("\\,", ",")) for part in parts)
+
+
+def key_and_value(text: str, where: str = "") -> tuple[str, str]:
+    """Return the parts of `key=value`; `where` begins the error for other texts."""
+    key, _, value = text.partition("=")
+    if not value:
+        raise SettingsError(f"{where}expected key=value, found {text!r}")
+    return key, value
 
 
 def layout_keys(words: Sequence[str]) -> dict[str, str]:
     """Return the keys and values in words such as `quotes=no`, which say how a table is written."""
-    given = {key: value for key, _, value in (one.partition("=") for one in words)}
-    if empty := [key for key, value in given.items() if not value]:
-        raise SettingsError(f"table: expected key=value, found {empty[0]!r} without a value")
+    given = dict(key_and_value(one, "table: ") for one in words)
     if unknown := given.keys() - (known := [one.name for one in fields(Layout)]):
         raise SettingsError(f"table: no key {min(unknown)!r}; choose from {', '.join(known)}")
     return given

@@ -133,7 +133,7 @@ def test_quotes_may_be_plain_text(predict, run_ok):
         ("--input s.txt --tasks sts", 1, "sts: give pairs of texts"),
         ("--input none.tsv --text a --output out.tsv", 1, "none.tsv: the file has no rows"),
         ("--input j.tsv --text a", 1, "j.tsv, line 3: several lines between quotation marks"),
-        ("--input j.tsv --text a --table quotes=", 2, "expected key=value, found 'quotes'"),
+        ("--input j.tsv --text a --table quotes=", 2, "table: expected key=value, found 'quotes='"),
         ("--input j.tsv --text a --table quote=no", 2, "table: no key 'quote'; choose from quotes"),
     ],
 )

@@ -11,7 +11,7 @@ import pytest
 from papers import PAGES, PAPERS
 from papers.evidence import claims_of
 from papers.figures import draw
-from papers.page import content_of, evidence_of, page, sentence
+from papers.page import content_of, evidence_of, page, sentence, source
 from papers.paper import Cell, find_paper, merged
 from papers.runs import Place, config_of
 from papers.store import Figure, Store, write_figures
@@ -78,13 +78,8 @@ def test_a_whole_page_is_short_and_has_a_verdict_for_every_claim(name, tmp_path)
     for table, row in [(one, row) for one in tables for row in one["rows"]]:
         about = table["rows"][row]
         assert {"text", "of", *table["columns"]} >= {*about}
-        cells = [{"row": row, "column": column} for column in table["columns"]]
-        names = [
-            about.get("of", {}).get(one["column"]) or table.get("row", "{row}").format(**one)
-            for one in cells
-        ]
-        tasks = [table.get("task", "{column}").format(**one) for one in cells]
-        assert any(map(evidence.on(table.get("split")).scores, names, tasks)), row
+        cells = [source(table, row, about, column) for column in table["columns"]]
+        assert any(evidence.on(table.get("split")).scores(*cell) for cell in cells), row
     claims = re.search(r"## Claims\n\n(.*?)\n\n", text, re.DOTALL)[1].splitlines()[2:]
     assert len(claims) == len(content["claims"]) <= 8
     assert all(re.fullmatch(r"\|.*\|[+-][\d.]+\|.* to .*\|\d+\|\*.*\*\|", one) for one in claims)
