@@ -125,11 +125,6 @@ def draw_combiners(store: Store, file: Path) -> None:
         row: [100 * gain for gain in evidence.gains(row).values()]
         for row in ("sum", "linear", *OF_LOSSES, *OF_GRADIENTS)
     }
-    natural = {name: (name, "sum", "all") for name in OF_PAIRS}
-    conflicts = {
-        pair: {name: (f"{pair}-{name}", f"{pair}-sum", "mean") for name in OF_PAIRS}
-        for pair in PAIRS
-    }
     figure = Figure(figsize=(9.0, 4.6))
     axes: Sequence[Axes] = figure.subplots(1, 2)
     for place, values in enumerate(gains.values()):
@@ -139,10 +134,12 @@ def draw_combiners(store: Store, file: Path) -> None:
     axes[0].set_yticks(range(len(gains)), [*gains])
     axes[0].invert_yaxis()
     axes[0].set(xlabel="gain over models of one task (%)")
-    for pair, several in {"natural": natural, **conflicts}.items():
-        for number, (name, (row, other, task)) in enumerate(several.items()):
-            cosines = evidence.scores(other, "all layers")
-            found = Claim(name, name, [f"{row} {task}"], [f"{other} {task}"], evidence).differences
+    for pair in ("natural", *PAIRS):
+        start = "" if pair == "natural" else f"{pair}-"
+        cosines = evidence.scores(f"{start}sum", "all layers")
+        for number, name in enumerate(OF_PAIRS):
+            terms = [f"{start}{name} mean"], [f"{start}sum mean"]
+            found = Claim(name, name, *terms, evidence).differences
             if len(found) < 3 or not cosines:
                 return
             axes[1].errorbar(
@@ -151,10 +148,13 @@ def draw_combiners(store: Store, file: Path) -> None:
                 yerr=half_width(found),
                 fmt=MARKERS[number],
                 color=f"C{number}",
-                label=name if several is natural else None,
+                label=name if pair == "natural" else None,
             )
         axes[1].text(fmean(cosines.values()), 0, pair, rotation=90, va="bottom")
-    axes[1].set(xlabel="mean cosine between the tasks' gradients", ylabel="points above the sum")
+    axes[1].set(
+        xlabel="mean cosine between the tasks' gradients",
+        ylabel="points above the sum, mean of tasks",
+    )
     axes[1].legend()
     save_figure(figure, file)
 
