@@ -1,4 +1,4 @@
-"""What stored figures say: scores by seed, and claims with intervals and verdicts."""
+"""What stored figures say: scores by seed, and differences with intervals and verdicts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from functools import cached_property
 from itertools import product
 from math import sqrt
 from statistics import fmean, stdev
-from typing import Any
 
 from papers.store import OVERALL, Store
 from tasks.metrics import LEADERBOARD, overall_score
@@ -109,23 +108,20 @@ def half_width(values: Sequence[float]) -> float:
 
 
 @dataclass(frozen=True)
-class Claim:
-    """A claim of a paper: the mean of the terms `plus` is above that of the terms `minus`.
+class Difference:
+    """By how much the mean of the terms `plus` is above that of the terms `minus`, as claims say.
 
-    Terms are as in `Evidence.term` and `expanded`.
-    `scale` makes points of scores.
+    Terms are as in `Evidence.term` and `expanded`. `scale` makes points of scores.
     """
 
-    id: str
-    text: str
     plus: Sequence[str]
     minus: Sequence[str]
     evidence: Evidence
     scale: float = 100.0
 
     @cached_property
-    def differences(self) -> list[float]:
-        """The difference of each seed that all terms have."""
+    def by_seed(self) -> list[float]:
+        """The difference for each seed that all terms have."""
         plus, minus = (
             [self.evidence.term(one) for text in terms for one in expanded(text)]
             for terms in (self.plus, self.minus)
@@ -138,9 +134,9 @@ class Claim:
     @cached_property
     def interval(self) -> tuple[float, float] | None:
         """The 95 % interval of the mean over seeds (Student's t); None for fewer than three."""
-        if len(self.differences) < 3:
+        if len(self.by_seed) < 3:
             return None
-        middle, half = fmean(self.differences), half_width(self.differences)
+        middle, half = fmean(self.by_seed), half_width(self.by_seed)
         return middle - half, middle + half
 
     @property
@@ -150,40 +146,31 @@ class Claim:
 
         if self.interval is None:
             return 1.0
-        middle, count = fmean(self.differences), len(self.differences)
-        error = stdev(self.differences) / sqrt(count)
+        middle, count = fmean(self.by_seed), len(self.by_seed)
+        error = stdev(self.by_seed) / sqrt(count)
         return float(2 * stdtr(count - 1, -abs(middle / error))) if error else float(not middle)
 
     @property
     def verdict(self) -> str:
-        """`holds`, `does not hold`, `not shown`, the reason against one, or nothing yet."""
+        """`holds`, `does not hold` or `not shown`; empty for fewer than three seeds."""
         if self.interval is None:
             return ""
         low, high = self.interval
         return "holds" if low > 0 else "does not hold" if high < 0 else "not shown"
 
     def shown(self, what: str = "") -> str | None:
-        """Return the claim's mean, `interval` or `verdict` as text; None before there are runs."""
-        if not self.differences:
+        """Return the mean, `interval` or `verdict` as text; None before there are runs."""
+        if not self.by_seed:
             return None
         if what == "interval":
             return None if self.interval is None else "{:+.2f} to {:+.2f}".format(*self.interval)
-        return (self.verdict or None) if what == "verdict" else f"{fmean(self.differences):+.2f}"
+        return (self.verdict or None) if what == "verdict" else f"{fmean(self.by_seed):+.2f}"
 
 
-def after_holm(claims: Sequence[Claim], level: float = 0.05) -> list[bool]:
-    """Return which means differ from 0, with the level for all claims together (Holm, 1979)."""
-    order = sorted(range(len(claims)), key=lambda i: claims[i].p)
-    bounds = [level / (len(claims) - place) for place in range(len(claims))]
-    above = [claims[i].p > bound for i, bound in zip(order, bounds, strict=True)]
+def after_holm(several: Sequence[Difference], level: float = 0.05) -> list[bool]:
+    """Return which means differ from 0, with the level for all of them together (Holm, 1979)."""
+    order = sorted(range(len(several)), key=lambda i: several[i].p)
+    bounds = [level / (len(several) - place) for place in range(len(several))]
+    above = [several[i].p > bound for i, bound in zip(order, bounds, strict=True)]
     passed = order[: above.index(True)] if True in above else order
-    return [i in passed for i in range(len(claims))]
-
-
-def claims_of(content: Mapping[str, Any], evidence: Evidence) -> dict[str, Claim]:
-    """Return the claims in a paper's TOML file by id."""
-    found = {}
-    for one in content.get("claims", ()):
-        own = {key: value for key, value in one.items() if key != "split"}
-        found[one["id"]] = Claim(**own, evidence=evidence.on(one.get("split")))
-    return found
+    return [i in passed for i in range(len(several))]

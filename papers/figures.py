@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from papers.combiners import OF_GRADIENTS, OF_LOSSES, OF_PAIRS, PAIRS
-from papers.evidence import Claim, half_width
-from papers.page import content_of, evidence_of
+from papers.content import content_of
+from papers.evidence import Difference, half_width
+from papers.page import evidence_of
 from papers.scl_moo import FRONT, METHODS, SHOTS, front
 from papers.store import Store
 from reports.figures import save_figure, styled
@@ -139,7 +140,7 @@ def draw_combiners(store: Store, file: Path) -> None:
         cosines = evidence.scores(f"{start}sum", "all layers")
         for number, name in enumerate(OF_PAIRS):
             terms = [f"{start}{name} mean"], [f"{start}sum mean"]
-            found = Claim(name, name, *terms, evidence).differences
+            found = Difference(*terms, evidence).by_seed
             if len(found) < 3 or not cosines:
                 return
             axes[1].errorbar(

@@ -1,14 +1,13 @@
 """The page of a paper, `results/NAME.md`, from its TOML file and its stored figures alone.
 
-The TOML file has the printed figures and every sentence. Numbers in sentences are computed: `{M4
-sst}` is the mean of a row on a task, `{ID}`, `{ID interval}` and `{ID verdict}` are those of a
-claim. A sentence whose number has no runs yet is left out.
+Numbers in sentences are computed: `{M4 sst}` is the mean of a row on a task, and `{ID}`,
+`{ID interval}` and `{ID verdict}` are those of a claim. A sentence whose number has no runs yet is
+left out.
 """
 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
@@ -17,7 +16,8 @@ from statistics import fmean, stdev
 from typing import Any
 
 from common.files import atomic_write_text
-from papers.evidence import Claim, Evidence, Scores, after_holm, claims_of
+from papers.content import Content, Table, content_of
+from papers.evidence import Difference, Evidence, Scores, after_holm
 from papers.paper import AT, OWN
 from papers.store import OVERALL, Store
 
@@ -27,11 +27,6 @@ ABOUT_CLAIMS = (
     "interval is above 0, and *does not hold* if it is below 0."
 )
 NUMBER = re.compile(r"\{([^{}]+)\}")
-
-
-def content_of(name: str) -> dict[str, Any]:
-    """Return the TOML file of a paper."""
-    return tomllib.loads((Path(__file__).parent / f"{name}.toml").read_text("utf-8"))
 
 
 def write_page(name: str, results: Path) -> Path:
@@ -46,27 +41,36 @@ def page(name: str, results: Path) -> str:
     """Return the page of a paper."""
     content, store = content_of(name), Store(results, name)
     evidence = evidence_of(content, store)
-    claims = claims_of(content, evidence)
-    parts = [f"# {content['title']}", sentences(content["summary"], claims, evidence)]
-    for table in content["tables"]:
-        notes = sentences(table.get("notes", ()), claims, evidence)
-        parts += [f"## {table['title']}", table_of(table, evidence.on(table.get("split"))), notes]
+    known = differences_of(content, evidence)
+    parts = [f"# {content.title}", sentences(content.summary, known, evidence)]
+    for table in content.tables:
+        notes = sentences(table.notes, known, evidence)
+        parts += [f"## {table.title}", table_of(table, evidence.on(table.split)), notes]
     if (results / f"{name}.png").exists():
-        parts.append(f"![Figures]({name}.png)\n\n{content['figure']}")
-    if claims:
-        parts += ["## Claims", claims_table(claims.values()), ABOUT_CLAIMS]
-    differs = [sentence(text, claims, evidence) for text in content["differs"]]
+        parts.append(f"![Figures]({name}.png)\n\n{content.figure}")
+    if content.claims:
+        texts = {one.id: one.text for one in content.claims}
+        parts += ["## Claims", claims_table(texts, known), ABOUT_CLAIMS]
+    differs = [sentence(text, known, evidence) for text in content.differs]
     parts += ["## What differs", listed(differs), measured(store)]
-    command = store.command or content.get("command") or command_of(name)
+    command = store.command or content.command or command_of(name)
     parts += ["## Command", f"```bash\n{command}\n```"]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def evidence_of(content: Mapping[str, Any], store: Store) -> Evidence:
+def evidence_of(content: Content, store: Store) -> Evidence:
     """Return the figures of a paper as its TOML file and its store have them."""
-    ranked = [name for table in content["tables"] if "reference" in table for name in table["rows"]]
+    ranked = [name for table in content.tables if table.reference for name in table.rows]
     ranked += own_rows(store)
-    return Evidence(store, content["split"], content["metrics"], content.get("singles", {}), ranked)
+    return Evidence(store, content.split, content.metrics, content.singles, ranked)
+
+
+def differences_of(content: Content, evidence: Evidence) -> dict[str, Difference]:
+    """Return the difference that each claim is about, by the claim's id."""
+    return {
+        one.id: Difference(one.plus, one.minus, evidence.on(one.split), one.scale)
+        for one in content.claims
+    }
 
 
 def own_rows(store: Store) -> list[str]:
@@ -84,41 +88,40 @@ def command_of(name: str, changes: str = "") -> str:
     return f"python run.py --mode reproduce --table {name} --data DIR{changes}"
 
 
-def sentences(texts: Iterable[str], claims: Mapping[str, Claim], evidence: Evidence) -> str:
+def sentences(texts: Iterable[str], known: Mapping[str, Difference], evidence: Evidence) -> str:
     """Return the sentences whose numbers are there, as one paragraph."""
-    return " ".join(filter(None, (sentence(text, claims, evidence) for text in texts)))
+    return " ".join(filter(None, (sentence(text, known, evidence) for text in texts)))
 
 
-def sentence(text: str, claims: Mapping[str, Claim], evidence: Evidence) -> str:
+def sentence(text: str, known: Mapping[str, Difference], evidence: Evidence) -> str:
     """Return a sentence with its numbers; empty if one of them has no runs yet."""
-    found = {key: number(key, claims, evidence) for key in NUMBER.findall(text)}
+    found = {key: number(key, known, evidence) for key in NUMBER.findall(text)}
     return "" if None in found.values() else NUMBER.sub(lambda match: str(found[match[1]]), text)
 
 
-def number(key: str, claims: Mapping[str, Claim], evidence: Evidence) -> str | None:
+def number(key: str, known: Mapping[str, Difference], evidence: Evidence) -> str | None:
     """Return a number of a sentence; None without runs."""
     first, _, rest = key.partition(" ")
-    if first in claims:
-        return claims[first].shown(rest)
+    if first in known:
+        return known[first].shown(rest)
     scores = evidence.term(key)
     return f"{100 * fmean(scores.values()):.1f}" if scores else None
 
 
-def table_of(table: Mapping[str, Any], evidence: Evidence) -> str:
+def table_of(table: Table, evidence: Evidence) -> str:
     """Return a table whose cells are the printed figure / ours, with its reading below.
 
-    With a `reference`, the last column has the differences from this row, and the table has the
-    rows of users' methods.
+    With a reference, the last column has the differences from this row, and the table has the rows
+    of users' methods.
     """
-    columns, several, last = table["columns"], dict(table["rows"]), dict[str, str]()
-    usual_form = table.get("scale", 100), table.get("digits", 1)
-    form = {column: table.get("forms", {}).get(column, usual_form) for column in columns}
-    if "reference" in table:
+    columns, several, last = table.columns, dict(table.rows), dict[str, str]()
+    form = {column: table.forms.get(column, (table.scale, table.digits)) for column in columns}
+    if table.reference:
         several |= {row: {"text": row.removeprefix(OWN)} for row in own_rows(evidence.store)}
-        last = differences(several, table["reference"], evidence)
+        last = differences(several, table.reference, evidence)
     found: dict[tuple[str, str], Scores] = {}
-    for (row, about), column in product(several.items(), columns):
-        found[row, column] = evidence.scores(*source(table, row, about, column))
+    for row, column in product(several, columns):
+        found[row, column] = evidence.scores(*table.source(row, column))
     counts = Counter(len(one) for one in found.values() if one)
     usual = counts.most_common(1)[0][0] if counts else 0
     prints = any(column in one for one in several.values() for column in columns)
@@ -133,17 +136,8 @@ def table_of(table: Mapping[str, Any], evidence: Evidence) -> str:
     reading = "Printed / ours, mean" if prints else "Mean"
     note = f"{reading}±standard deviation of {usual} seeds. Other numbers of seeds are in brackets."
     note = note if usual > 1 else ""
-    header = ["", *columns.values(), *([f"overall - {table['reference']}"] if last else [])]
+    header = ["", *columns.values(), *([f"overall - {table.reference}"] if last else [])]
     return "\n\n".join(filter(None, [text_of(header, rows), note]))
-
-
-def source(
-    table: Mapping[str, Any], row: str, about: Mapping[str, Any], column: str
-) -> tuple[str, str]:
-    """Return the row of the paper and the task whose scores a cell has."""
-    of = {"row": row, "column": column}
-    name = about.get("of", {}).get(column) or table.get("row", "{row}").format(**of)
-    return name, table.get("task", "{column}").format(**of)
 
 
 def differences(rows: Iterable[str], reference: str, evidence: Evidence) -> dict[str, str]:
@@ -153,11 +147,11 @@ def differences(rows: Iterable[str], reference: str, evidence: Evidence) -> dict
     """
     minus, overall = [f"{reference} {OVERALL[0]}"], OVERALL[0]
     others = [row for row in rows if row != reference]
-    claims = [Claim(row, row, [f"{row} {overall}"], minus, evidence) for row in others]
+    several = [Difference([f"{row} {overall}"], minus, evidence) for row in others]
     found = {reference: ""}
-    for one, differs in zip(claims, after_holm(claims), strict=True):
+    for row, one, differs in zip(others, several, after_holm(several), strict=True):
         interval = one.shown("interval")
-        found[one.id] = f"{one.shown()} ({interval})" + "*" * differs if interval else ""
+        found[row] = f"{one.shown()} ({interval})" + "*" * differs if interval else ""
     return found
 
 
@@ -177,17 +171,17 @@ def printed_of(value: Any, digits: int) -> str:
     return "±".join(f"{one:.{digits}f}" for one in (value if isinstance(value, list) else [value]))
 
 
-def claims_table(claims: Iterable[Claim]) -> str:
-    """Return the table of claims with their verdicts."""
+def claims_table(texts: Mapping[str, str], known: Mapping[str, Difference]) -> str:
+    """Return the table of claims, texts by id, with their verdicts."""
     rows = [
         [
-            one.text,
-            one.shown() or "",
-            one.shown("interval") or "",
-            str(len(one.differences) or ""),
-            f"*{one.verdict}*" if one.verdict else "",
+            text,
+            known[claim].shown() or "",
+            known[claim].shown("interval") or "",
+            str(len(known[claim].by_seed) or ""),
+            f"*{known[claim].verdict}*" if known[claim].verdict else "",
         ]
-        for one in claims
+        for claim, text in texts.items()
     ]
     return text_of(["claim", "difference", "95 % interval", "seeds", "verdict"], rows)
 

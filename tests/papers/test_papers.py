@@ -9,9 +9,9 @@ from statistics import fmean, stdev
 import pytest
 
 from papers import PAGES, PAPERS
-from papers.evidence import claims_of
+from papers.content import content_of
 from papers.figures import draw
-from papers.page import content_of, evidence_of, page, sentence, source
+from papers.page import differences_of, evidence_of, page, sentence
 from papers.paper import Cell, find_paper, merged
 from papers.runs import Place, config_of
 from papers.store import Figure, Store, write_figures
@@ -44,7 +44,7 @@ def test_every_row_can_be_run_with_every_point_of_its_grid(name, tmp_path):
 def fill(name, folder):
     """Store a figure of everything that the rows of a paper have, without training."""
     paper, figures = find_paper(name), []
-    metrics = content_of(name)["metrics"]
+    metrics = content_of(name).metrics
     extras = ["share of steps at a vertex", "pull", "push", "mean label", "mean prediction"]
     extras += [f"label {i} predicted {k}" for i in range(5) for k in range(5)]
     extras += [f"{what} from {low / 2:g}" for what in ("label", "prediction") for low in range(10)]
@@ -68,24 +68,23 @@ def test_a_whole_page_is_short_and_has_a_verdict_for_every_claim(name, tmp_path)
     draw(name, tmp_path)
     text, content = page(name, tmp_path), content_of(name)
     assert len(text.split()) <= WORDS.get(name, 900)
-    assert len(content["summary"]) == 3
+    assert len(content.summary) == 3
     evidence = evidence_of(content, Store(tmp_path, name))
-    known, tables = claims_of(content, evidence), content["tables"]
+    known = differences_of(content, evidence)
     assert not known.keys() & find_paper(name).rows.keys()  # a term is a claim or a row
-    notes = [note for table in tables for note in table.get("notes", ())]
-    for one in (*content["summary"], *content["differs"], *notes):
+    notes = [note for table in content.tables for note in table.notes]
+    for one in (*content.summary, *content.differs, *notes):
         assert sentence(one, known, evidence), one
-    for table, row in [(one, row) for one in tables for row in one["rows"]]:
-        about = table["rows"][row]
-        assert {"text", "of", *table["columns"]} >= {*about}
-        cells = [source(table, row, about, column) for column in table["columns"]]
-        assert any(evidence.on(table.get("split")).scores(*cell) for cell in cells), row
+    for table, row in [(one, row) for one in content.tables for row in one.rows]:
+        assert {"text", "of", *table.columns} >= {*table.rows[row]}
+        cells = [table.source(row, column) for column in table.columns]
+        assert any(evidence.on(table.split).scores(*cell) for cell in cells), row
     claims = re.search(r"## Claims\n\n(.*?)\n\n", text, re.DOTALL)[1].splitlines()[2:]
-    assert len(claims) == len(content["claims"]) <= 8
+    assert len(claims) == len(content.claims) <= 8
     assert all(re.fullmatch(r"\|.*\|[+-][\d.]+\|.* to .*\|\d+\|\*.*\*\|", one) for one in claims)
     assert "{" not in text
     has_figure = (tmp_path / f"{name}.png").exists()
-    assert has_figure == ("figure" in content) == (f"]({name}.png)" in text)
+    assert has_figure == bool(content.figure) == (f"]({name}.png)" in text)
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -8,7 +8,7 @@ from scipy import stats
 from cli import main
 from common.errors import SettingsError, UserError
 from papers import runs
-from papers.evidence import Claim, Evidence, expanded
+from papers.evidence import Difference, Evidence, expanded
 from papers.page import sentence
 from papers.paper import Cell, Paper, Row, find_paper, merged, rates
 from papers.runs import Place, cells, run_cells
@@ -161,14 +161,10 @@ def evidence(tmp_path):
     return Evidence(Store(tmp_path, "p"), "dev", metrics)
 
 
-def claim(evidence, plus, minus, **more):
-    return Claim("one", "A is above B", plus, minus, evidence, **more)
-
-
 def test_an_interval_is_that_of_scipy_over_the_seeds_that_both_have(evidence):
-    one = claim(evidence, ["A sst"], ["C sst"])
-    assert one.differences == pytest.approx([0, 5, 0])
-    expected = stats.ttest_1samp(one.differences, 0)
+    one = Difference(["A sst"], ["C sst"], evidence)
+    assert one.by_seed == pytest.approx([0, 5, 0])
+    expected = stats.ttest_1samp(one.by_seed, 0)
     assert one.interval == pytest.approx(tuple(expected.confidence_interval(0.95)))
     assert one.p == pytest.approx(expected.pvalue)
 
@@ -191,11 +187,11 @@ def test_gain_is_relative_to_models_of_one_task_and_rank_a_mean_over_tasks(evide
     ],
 )
 def test_a_verdict_follows_from_the_interval(evidence, plus, minus, verdict):
-    assert claim(evidence, [plus], [minus]).verdict == verdict
+    assert Difference([plus], [minus], evidence).verdict == verdict
 
 
 def test_terms_are_rows_of_a_task_means_of_several_and_rows_together(evidence):
-    assert claim(evidence, ["{A,B}"], ["B"]).differences == pytest.approx([1, 1.5, 1.5])
+    assert Difference(["{A,B}"], ["B"], evidence).by_seed == pytest.approx([1, 1.5, 1.5])
     both = evidence.term("X+Y+Z all")
     assert both == pytest.approx({1: overall_score(0.5, 0.8, 0.9), 2: overall_score(0.6, 0.7, 0.8)})
     assert evidence.term("X+Y+Z sst") == {}
@@ -204,7 +200,7 @@ def test_terms_are_rows_of_a_task_means_of_several_and_rows_together(evidence):
 
 
 def test_a_sentence_has_computed_numbers_or_is_left_out(evidence):
-    claims = {"one": claim(evidence, ["A sst"], ["B sst"])}
+    claims = {"one": Difference(["A sst"], ["B sst"], evidence)}
     text = "A has {A sst}, {one} points more ({one interval}, {one verdict})."
     found = sentence(text, claims, evidence)
     assert found == "A has 51.0, +2.67 points more (+1.23 to +4.10, holds)."
