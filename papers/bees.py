@@ -118,6 +118,7 @@ ROWS = {
     "M16": row(smart("sts", 1.0), start="simcse-sts", like="M17"),
     "M17": row(smart("sts", 3.0), start="simcse-sts"),
     "M18": row(smart("sst", 1.0), start="simcse-all", like="M14"),
+    "majority": Row(merged(MODEL, {"tasks": ALL}), SEEDS, constant=True),
     "ensemble": Row(
         {},
         SEEDS,

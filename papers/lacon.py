@@ -72,4 +72,8 @@ ROWS |= {
     for shots in several
     for method in ("ce", "lacon")
 }
+ROWS |= {
+    f"{task}-majority": Row(merged(COMMON, MANY, {"tasks": {task: {}}}), THREE, constant=True)
+    for task in TASKS
+}
 PAPER = Paper("lacon", ROWS, ("accuracy",))

@@ -50,8 +50,9 @@ class Row:
     tuning seed is added to `settings`. A row may be tuned `like` another one: it has the point that
     was chosen there, before its own grid, if it has one, is searched. A row begins with the weights
     of the run of the row `start` with its seed. With `probe`, its figures are those of a logistic
-    regression on its embeddings. With `members`, rows by task, it has no settings: it is the
-    ensemble of their runs of its seed.
+    regression on its embeddings. With `constant`, nothing is trained: every example gets the most
+    frequent class, or the same similarity. With `members`, rows by task, it has no settings: it is
+    the ensemble of their runs of its seed.
     """
 
     settings: Settings
@@ -60,6 +61,7 @@ class Row:
     like: str | None = None
     start: str | None = None
     probe: bool = False
+    constant: bool = False
     members: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -169,7 +171,8 @@ class Paper:
         found = self.settings(cell, store)
         found |= {"start": row.start} if row.start else {}
         found |= {"members": row.members} if row.members else {}
-        found = json.loads(json.dumps(found | ({"probe": True} if row.probe else {})))
+        found |= {key: True for key in ("probe", "constant") if getattr(row, key)}
+        found = json.loads(json.dumps(found))
         known = store.settings.get(cell.name, found)
         if known != found:
             key = next(key for key in {**known, **found} if known.get(key) != found.get(key))

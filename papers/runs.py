@@ -12,16 +12,19 @@ from pathlib import Path
 from shutil import which
 from typing import Any
 
+import numpy as np
 from filelock import FileLock, Timeout
 
 from common.errors import UserError, counted
 from common.files import remove
 from ensemble.runs import ensemble_runs
 from minbert.device import environment
+from multitask.config_tasks import plain_tasks
 from multitask.run import train
 from multitask.settings.config import RunConfig
 from papers.paper import Cell, Paper
 from papers.store import OVERALL, Figure, Store
+from tasks import data_folder
 from tasks.metrics import overall
 
 CONTROL: dict[str, Any] = {"resume": True, "tensorboard": False}
@@ -96,6 +99,8 @@ def run_cell(paper: Paper, cell: Cell, place: Place, wait: bool) -> bool:
         settings, record = paper.settings(cell, place.store), paper.record(cell, place.store)
         if row.members:
             metrics = merged_runs(row.members, cell.seed, folder, place.runs)
+        elif row.constant:
+            metrics = constant_metrics(config_of(settings, cell.seed, place))
         elif row.probe:
             metrics = probed(settings, cell.seed, folder, place)
         else:
@@ -133,6 +138,19 @@ def probed(settings: Mapping[str, Any], seed: int, folder: Path, place: Place) -
     config = config_of(kept | {"mode": "probe", "encoder": encoder}, seed, place)
     seconds = {"training_seconds": trained.metrics["training_seconds"]}
     return linear_evaluation(config)[0] | seconds
+
+
+def constant_metrics(config: RunConfig) -> dict[str, Any]:
+    """Return the metrics of the same prediction for all: the most frequent class, or 0."""
+    metrics: dict[str, Any] = {"dev": {}, "test": {}}
+    for name, task in plain_tasks(config).items():
+        for split, found in metrics.items():
+            limit = config.dev_limit if split == "dev" else None
+            targets = task.read(data_folder(config.data), split, limit).targets
+            if targets is not None:
+                usual = np.bincount(targets).argmax() if task.kind.classes else 0
+                found[name] = task.kind.metrics(np.full_like(targets, usual), targets)
+    return metrics
 
 
 def merged_runs(

@@ -150,4 +150,8 @@ ROWS |= {
     if name not in ROWS
 }
 ROWS |= {f"{task}-many-{method}": many(task, method) for task in TASKS for method in METHODS}
+ROWS |= {
+    f"{task}-majority": Row(merged(COMMON, MANY, {"tasks": tasks(task)}), TEN, constant=True)
+    for task in TASKS
+}
 PAPER = Paper("scl_moo", ROWS, ("accuracy", "matthews"), extras=extras)

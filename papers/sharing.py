@@ -32,4 +32,5 @@ ROWS |= {
     "one-task-per-step": row(SHARED, 5e-5, {}),
     "one-task-per-step-held-out": row(SHARED, 5e-5, HELD_OUT),
 }
+ROWS["majority"] = Row(merged(COMMON, {"tasks": TASKS}), SEEDS, constant=True)
 PAPER = Paper("sharing", ROWS, ("accuracy", "pearson"))

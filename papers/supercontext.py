@@ -62,4 +62,8 @@ def row(task: str, loss: str) -> Row:
 
 
 ROWS = {f"{task}-{loss}": row(task, loss) for task in TASKS for loss in GRIDS}
+ROWS |= {
+    f"{task}-majority": Row(merged(COMMON, {"tasks": {task: {}}}), (1, 2, 3), constant=True)
+    for task in TASKS
+}
 PAPER = Paper("supercontext", ROWS, ("accuracy",))
