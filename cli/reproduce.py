@@ -25,9 +25,8 @@ def add_flags(parser: Parser) -> None:
     text = "rows to run, such as M4 M7 of bees, with their tuning (default: all)"
     add("--rows", metavar="ROW", help=text, **SEVERAL)
     add("--seeds", type=typed(Count), metavar="N", help="seeds of a row (default: all)")
-    add(
-        "--use", **USE, help="files with combiners of yours, which become rows of --table combiners"
-    )
+    text = "files with combiners of yours, which become rows of --table combiners"
+    add("--use", **USE, help=text)
     add("--page-only", action="store_true", help="only write the page, from stored figures")
     parser.add_settings(("data", "device"))
     add("--encoder", type=path, help="encoder (default: as in the rows, minilm)")
@@ -59,18 +58,17 @@ def run(args: argparse.Namespace) -> list[str]:
     paper = paper.with_methods(args.use) if args.use else paper
     for row in args.rows or ():
         if row not in paper.rows:
-            names = ", ".join(paper.rows) or f"none in {args.table}, a page of python -m benchmarks"
-            raise SettingsError(f"rows: choose from {names}; found {row}")
+            known = ", ".join(paper.rows) or f"none in {args.table}, a page of python -m benchmarks"
+            raise SettingsError(f"rows: choose from {known}; found {row}")
     if args.page_only or not paper.rows:
         return []
-    given = {key: getattr(args, key) for key in ("encoder", "limit", "epochs", "precision")}
-    changes = {key: value for key, value in given.items() if value is not None}
-    paper = paper.changed(changes, args.lr)
+    names = ("encoder", "limit", "epochs", "precision", "lr")
+    changes = {key: one for key in names if (one := getattr(args, key)) is not None}
+    paper = paper.changed(changes)
 
     from papers.runs import Place, cells, run_cells
 
-    flags = changes if args.lr is None else {**changes, "lr": args.lr}
-    command = command_of(args.table, "".join(f" --{key} {one}" for key, one in flags.items()))
+    command = command_of(args.table, ({"data": "DIR"} if args.data else {}) | changes)
     runs, store = Path(args.runs or f"runs/{args.table}"), Store(Path(args.results), args.table)
     place = Place(args.data or SAMPLE, runs, store, args.device or "auto", command)
     return run_cells(paper, cells(paper, args.rows, args.seeds), place)

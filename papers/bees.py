@@ -80,7 +80,6 @@ def extras(
         return {(task, "dev", one): float(places.count(one)) for one in set(places)}
     found = {}
     for what, several in (("label", labels), ("prediction", values)):
-        found[task, "dev", f"mean {what}"] = float(several.mean())
         for low, count in enumerate(np.histogram(several, bins=np.linspace(0, 5, 11))[0]):
             found[task, "dev", f"{what} from {low / 2:g}"] = float(count)
     return found

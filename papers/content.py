@@ -13,9 +13,11 @@ from typing import Any
 class Table:
     """A table of a page: `columns` are titles by name, `rows` are printed figures by column.
 
-    A row may also have a `text` for its first cell, and names of rows of the paper by column, `of`.
-    Else `row` and `task` say which row of the paper a cell shows, and on which task. Figures are
-    multiplied by `scale` and rounded to `digits`, and those of a column in `forms` by its two
+    `row` and `task` say which row of the paper a cell shows, and on which task, from the names of
+    its `{row}` and `{column}`: with row = "{column}-{row}", the cell of `ls` under `sst2` is that
+    of the row `sst2-ls`. The tasks `gain`, `rank` and `mean` are computed from several. A row may
+    have a `text` for its first cell, and other names of rows of the paper by column, `of`. Figures
+    are multiplied by `scale` and rounded to `digits`, and those of a column in `forms` by its two
     numbers. With a `reference`, a row, the last column has the differences from it.
     """
 
@@ -29,7 +31,7 @@ class Table:
     digits: int = 1
     forms: Mapping[str, tuple[float, int]] = field(default_factory=dict)
     notes: Sequence[str] = ()
-    reference: str | None = None
+    reference: str = ""
 
     def source(self, row: str, column: str) -> tuple[str, str]:
         """Return the row of the paper and the task whose scores a cell has."""
@@ -54,8 +56,9 @@ class Claim:
 class Content:
     """The TOML file of a paper.
 
-    `metrics` are the main metrics of tasks on the paper's `split`. `singles` are the rows of one
-    task each, by task, for the column `gain`. `command` is that of a page without rows to run.
+    `metrics` are the main metrics by task, or `default`; they are those of the paper's `split`, or
+    else of `train`. `singles` are the rows of one task each, by task, for the columns `gain` and
+    `rank`. `command` is that of a page without rows to run.
     """
 
     title: str

@@ -66,21 +66,24 @@ class Evidence:
         """Return the rank of a row among those `ranked`, 1 for the best, as a mean over tasks."""
         found: dict[int, list[float]] = {}
         for task in self.singles:
-            several = {name: self.scores(name, task) for name in self.ranked}
-            for seed, own in several.get(row, {}).items():
-                every = [one[seed] for one in several.values() if seed in one]
+            several = {name: self.scores(name, task) for name in {row, *self.ranked}}
+            for seed in shared([*several.values()]):
+                own, every = several[row][seed], [one[seed] for one in several.values()]
                 better, equal = (sum(map(test, every)) for test in (own.__lt__, own.__eq__))
                 found.setdefault(seed, []).append(better + (1 + equal) / 2)
         return {seed: fmean(ranks) for seed, ranks in found.items()}
 
     def term(self, text: str) -> Scores:
-        """Return the figure that a text names: `sst2-50-ce`, `M7 sst` or `M17 sts mean label`.
+        """Return the figure that a text names: `sst2-50-ce`, `M7 sst` or `M14 sst accuracy`.
 
-        Without a task, the row has only one.
+        Without a task, the row must have only one; else this is a ValueError.
         """
         row, *rest = text.split(" ", 2)
-        own = (one.task for one in self.store.figures if one.row == row and one.split == self.split)
-        return self.scores(row, *(rest or [next(own, "")]))
+        own = {one.task for one in self.store.figures if one.row == row and one.split == self.split}
+        own -= {OVERALL[0]}
+        if not rest and len(own) > 1:
+            raise ValueError(f"{text}: add one of the tasks {', '.join(sorted(own))}")
+        return self.scores(row, *(rest or own or [""]))
 
     def overall(self, rows: Sequence[str]) -> Scores:
         """Return the overall score of rows of one task each, for the seeds of all of them."""
@@ -111,7 +114,8 @@ def half_width(values: Sequence[float]) -> float:
 class Difference:
     """By how much the mean of the terms `plus` is above that of the terms `minus`, as claims say.
 
-    Terms are as in `Evidence.term` and `expanded`. `scale` makes points of scores.
+    Terms are as in `Evidence.term` and `expanded`. `scale` makes points of scores; it is 200 for
+    the difference of two differences, A - B - (C - D), whose means are over two terms.
     """
 
     plus: Sequence[str]
@@ -120,7 +124,7 @@ class Difference:
     scale: float = 100.0
 
     @cached_property
-    def by_seed(self) -> list[float]:
+    def values(self) -> list[float]:
         """The difference for each seed that all terms have."""
         plus, minus = (
             [self.evidence.term(one) for text in terms for one in expanded(text)]
@@ -134,9 +138,9 @@ class Difference:
     @cached_property
     def interval(self) -> tuple[float, float] | None:
         """The 95 % interval of the mean over seeds (Student's t); None for fewer than three."""
-        if len(self.by_seed) < 3:
+        if len(self.values) < 3:
             return None
-        middle, half = fmean(self.by_seed), half_width(self.by_seed)
+        middle, half = fmean(self.values), half_width(self.values)
         return middle - half, middle + half
 
     @property
@@ -146,8 +150,8 @@ class Difference:
 
         if self.interval is None:
             return 1.0
-        middle, count = fmean(self.by_seed), len(self.by_seed)
-        error = stdev(self.by_seed) / sqrt(count)
+        middle, count = fmean(self.values), len(self.values)
+        error = stdev(self.values) / sqrt(count)
         return float(2 * stdtr(count - 1, -abs(middle / error))) if error else float(not middle)
 
     @property
@@ -158,13 +162,15 @@ class Difference:
         low, high = self.interval
         return "holds" if low > 0 else "does not hold" if high < 0 else "not shown"
 
-    def shown(self, what: str = "") -> str | None:
-        """Return the mean, `interval` or `verdict` as text; None before there are runs."""
-        if not self.by_seed:
-            return None
+    def shown(self, what: str = "mean") -> str | None:
+        """Return the `mean`, `interval` or `verdict` as text; None before there are runs."""
+        if what == "verdict":
+            return self.verdict or None
         if what == "interval":
             return None if self.interval is None else "{:+.2f} to {:+.2f}".format(*self.interval)
-        return (self.verdict or None) if what == "verdict" else f"{fmean(self.by_seed):+.2f}"
+        if what != "mean":
+            raise ValueError(f"a claim has a mean, an interval and a verdict, not {what}")
+        return f"{fmean(self.values):+.2f}" if self.values else None
 
 
 def after_holm(several: Sequence[Difference], level: float = 0.05) -> list[bool]:

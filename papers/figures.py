@@ -140,7 +140,7 @@ def draw_combiners(store: Store, file: Path) -> None:
         cosines = evidence.scores(f"{start}sum", "all layers")
         for number, name in enumerate(OF_PAIRS):
             terms = [f"{start}{name} mean"], [f"{start}sum mean"]
-            found = Difference(*terms, evidence).by_seed
+            found = Difference(*terms, evidence).values
             if len(found) < 3 or not cosines:
                 return
             axes[1].errorbar(

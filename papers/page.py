@@ -17,7 +17,7 @@ from typing import Any
 
 from common.files import atomic_write_text
 from papers.content import Content, Table, content_of
-from papers.evidence import Difference, Evidence, Scores, after_holm
+from papers.evidence import TOGETHER, Difference, Evidence, Scores, after_holm
 from papers.paper import AT, OWN
 from papers.store import OVERALL, Store
 
@@ -44,8 +44,9 @@ def page(name: str, results: Path) -> str:
     known = differences_of(content, evidence)
     parts = [f"# {content.title}", sentences(content.summary, known, evidence)]
     for table in content.tables:
-        notes = sentences(table.notes, known, evidence)
-        parts += [f"## {table.title}", table_of(table, evidence.on(table.split)), notes]
+        own = evidence.on(table.split)
+        notes = sentences(table.notes, known, own)
+        parts += [f"## {table.title}", table_of(table, own), notes]
     if (results / f"{name}.png").exists():
         parts.append(f"![Figures]({name}.png)\n\n{content.figure}")
     if content.claims:
@@ -53,15 +54,16 @@ def page(name: str, results: Path) -> str:
         parts += ["## Claims", claims_table(texts, known), ABOUT_CLAIMS]
     differs = [sentence(text, known, evidence) for text in content.differs]
     parts += ["## What differs", listed(differs), measured(store)]
-    command = store.command or content.command or command_of(name)
+    command = store.command or content.command or command_of(name, {"data": "DIR"})
     parts += ["## Command", f"```bash\n{command}\n```"]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def evidence_of(content: Content, store: Store) -> Evidence:
     """Return the figures of a paper as its TOML file and its store have them."""
-    ranked = [name for table in content.tables if table.reference for name in table.rows]
-    ranked += own_rows(store)
+    compared = [(one, row) for one in content.tables if one.reference for row in one.rows]
+    ranked = [table.source(row, OVERALL[0])[0] for table, row in compared] + own_rows(store)
+    ranked = [row for row in ranked if TOGETHER not in row]
     return Evidence(store, content.split, content.metrics, content.singles, ranked)
 
 
@@ -83,9 +85,10 @@ def listed(sentences: Iterable[str]) -> str:
     return "\n".join(f"- {one}" for one in sentences if one)
 
 
-def command_of(name: str, changes: str = "") -> str:
-    """Return the command that runs a paper, with further flags."""
-    return f"python run.py --mode reproduce --table {name} --data DIR{changes}"
+def command_of(name: str, flags: Mapping[str, Any]) -> str:
+    """Return the command that runs a paper with these flags."""
+    given = "".join(f" --{flag} {value}" for flag, value in flags.items())
+    return f"python run.py --mode reproduce --table {name}{given}"
 
 
 def sentences(texts: Iterable[str], known: Mapping[str, Difference], evidence: Evidence) -> str:
@@ -103,7 +106,7 @@ def number(key: str, known: Mapping[str, Difference], evidence: Evidence) -> str
     """Return a number of a sentence; None without runs."""
     first, _, rest = key.partition(" ")
     if first in known:
-        return known[first].shown(rest)
+        return known[first].shown(rest or "mean")
     scores = evidence.term(key)
     return f"{100 * fmean(scores.values()):.1f}" if scores else None
 
@@ -118,7 +121,7 @@ def table_of(table: Table, evidence: Evidence) -> str:
     form = {column: table.forms.get(column, (table.scale, table.digits)) for column in columns}
     if table.reference:
         several |= {row: {"text": row.removeprefix(OWN)} for row in own_rows(evidence.store)}
-        last = differences(several, table.reference, evidence)
+        last = differences(table, several, evidence)
     found: dict[tuple[str, str], Scores] = {}
     for row, column in product(several, columns):
         found[row, column] = evidence.scores(*table.source(row, column))
@@ -140,16 +143,16 @@ def table_of(table: Table, evidence: Evidence) -> str:
     return "\n\n".join(filter(None, [text_of(header, rows), note]))
 
 
-def differences(rows: Iterable[str], reference: str, evidence: Evidence) -> dict[str, str]:
-    """Return each row's overall score less that of a reference, with the 95 % interval.
+def differences(table: Table, rows: Iterable[str], evidence: Evidence) -> dict[str, str]:
+    """Return each row's overall score less that of the reference, with the 95 % interval.
 
     A star marks those that differ from 0 for all rows together.
     """
-    minus, overall = [f"{reference} {OVERALL[0]}"], OVERALL[0]
-    others = [row for row in rows if row != reference]
-    several = [Difference([f"{row} {overall}"], minus, evidence) for row in others]
-    found = {reference: ""}
-    for row, one, differs in zip(others, several, after_holm(several), strict=True):
+    terms = {row: [" ".join(table.source(row, OVERALL[0]))] for row in rows}
+    minus = terms.pop(table.reference)
+    several = [Difference(plus, minus, evidence) for plus in terms.values()]
+    found = {table.reference: ""}
+    for row, one, differs in zip(terms, several, after_holm(several), strict=True):
         interval = one.shown("interval")
         found[row] = f"{one.shown()} ({interval})" + "*" * differs if interval else ""
     return found
@@ -178,7 +181,7 @@ def claims_table(texts: Mapping[str, str], known: Mapping[str, Difference]) -> s
             text,
             known[claim].shown() or "",
             known[claim].shown("interval") or "",
-            str(len(known[claim].by_seed) or ""),
+            str(len(known[claim].values) or ""),
             f"*{known[claim].verdict}*" if known[claim].verdict else "",
         ]
         for claim, text in texts.items()

@@ -81,12 +81,12 @@ class Paper:
     extras: Extras = lambda row, folder, metrics: {}
     of_method: Callable[[str], Row] | None = None
 
-    def changed(self, changes: Settings, lr: float | None) -> Paper:
+    def changed(self, changes: Settings) -> Paper:
         """Return the paper with other values of settings, in the rows that name these settings.
 
-        With `lr`, this rate replaces the search in the grid of a row.
+        The rate `lr` replaces the search in the grid of a row.
         """
-        rows = {}
+        rows, lr = {}, changes.get("lr")
         for name, row in self.rows.items():
             own = {key: one for key, one in changes.items() if key in row.settings}
             settings = merged(row.settings, own)

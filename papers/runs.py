@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 from filelock import FileLock, Timeout
 
-from common.errors import UserError, counted
+from common.errors import SettingsError, UserError, counted
 from common.files import remove
 from ensemble.runs import ensemble_runs
 from minbert.device import environment
 from multitask.config_tasks import plain_tasks
 from multitask.run import train
+from multitask.runs import Run
 from multitask.settings.config import RunConfig
 from papers.paper import Cell, Paper
 from papers.store import OVERALL, Figure, Store
@@ -28,7 +29,8 @@ from tasks import data_folder
 from tasks.metrics import overall
 
 CONTROL: dict[str, Any] = {"resume": True, "tensorboard": False}
-OF_PROBE = ("tasks", "protocol", "limit", "dev_limit", "drop_leaks", "precision", "pooling")
+DATA = ("tasks", "protocol", "limit", "dev_limit", "test_limit", "drop_leaks")
+OF_PROBE = (*DATA, "precision", "pooling")
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Place:
 
 
 def cells(paper: Paper, rows: Collection[str] | None, seeds: int | None) -> list[Cell]:
-    """Return the runs of rows (default: all) and what they need, the tuning first.
+    """Return the runs of rows (default: all) and their tuning, the tuning first.
 
     `seeds` is the number of seeds of each row (default: all of its own).
     """
@@ -58,6 +60,9 @@ def run_cells(paper: Paper, every: Collection[Cell], place: Place) -> list[str]:
 
     Cells that another process has begun come last: they are then stored, or it has stopped.
     """
+    if place.store.command not in ("", place.command):
+        line = f"{place.store.json} has rows of another command: {place.store.command}"
+        raise SettingsError(f"{line}; choose another --results")
     done = [one for one in every if (one.name, one.seed) in place.store.runs]
     for one in done:
         paper.record(one, place.store)  # raises SettingsError if it was run with other settings
@@ -93,20 +98,19 @@ def run_cell(paper: Paper, cell: Cell, place: Place, wait: bool) -> bool:
         begins_others = any(one.start == cell.name for one in paper.rows.values())
         here = not begins_others or (folder / "best").exists()
         if (cell.name, cell.seed) in place.store.runs and here:
+            paper.record(cell, place.store)
             return True
         for needed in paper.needs(cell):
             run_cell(paper, needed, place, wait=True)
         settings, record = paper.settings(cell, place.store), paper.record(cell, place.store)
+        start = place.runs / Cell(row.start, cell.seed).folder if row.start else None
         if row.members:
             metrics = merged_runs(row.members, cell.seed, folder, place.runs)
         elif row.constant:
             metrics = constant_metrics(config_of(settings, cell.seed, place))
-        elif row.probe:
-            metrics = probed(settings, cell.seed, folder, place)
         else:
-            start = place.runs / Cell(row.start, cell.seed).folder if row.start else None
-            config = config_of(settings, cell.seed, place, start)
-            metrics = train(config, folder, **CONTROL).metrics
+            run = train(config_of(settings, cell.seed, place, start), folder, **CONTROL)
+            metrics = probed(run, settings, cell.seed, place) if row.probe else run.metrics
         found = scores(paper, cell, metrics)
         found |= {} if cell.point else paper.extras(cell.name, folder, metrics)
         stamp = stamp_of(metrics)
@@ -128,28 +132,26 @@ def config_of(
     return RunConfig(**settings, **begin, seed=seed, data=place.data, device=place.device)
 
 
-def probed(settings: Mapping[str, Any], seed: int, folder: Path, place: Place) -> dict[str, Any]:
-    """Train an encoder, then return the metrics of a logistic regression on its embeddings."""
+def probed(run: Run, settings: Mapping[str, Any], seed: int, place: Place) -> dict[str, Any]:
+    """Return the metrics of a logistic regression on the embeddings of a run's encoder."""
     from pretrain.probe import linear_evaluation
 
-    trained = train(config_of(settings, seed, place), folder, **CONTROL)
     kept = {key: settings[key] for key in OF_PROBE if key in settings}
-    encoder = str(trained.weights())
+    encoder = str(run.weights())
     config = config_of(kept | {"mode": "probe", "encoder": encoder}, seed, place)
-    seconds = {"training_seconds": trained.metrics["training_seconds"]}
+    seconds = {"training_seconds": run.metrics["training_seconds"]}
     return linear_evaluation(config)[0] | seconds
 
 
 def constant_metrics(config: RunConfig) -> dict[str, Any]:
-    """Return the metrics of the same prediction for all: the most frequent class, or 0."""
+    """Return the metrics of one prediction for all: the most frequent class of a split, or 0."""
     metrics: dict[str, Any] = {"dev": {}, "test": {}}
     for name, task in plain_tasks(config).items():
-        for split, found in metrics.items():
-            limit = config.dev_limit if split == "dev" else None
+        for split, limit in (("dev", config.dev_limit), ("test", config.test_limit)):
             targets = task.read(data_folder(config.data), split, limit).targets
             if targets is not None:
                 usual = np.bincount(targets).argmax() if task.kind.classes else 0
-                found[name] = task.kind.metrics(np.full_like(targets, usual), targets)
+                metrics[split][name] = task.kind.metrics(np.full_like(targets, usual), targets)
     return metrics
 
 

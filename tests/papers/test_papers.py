@@ -45,7 +45,7 @@ def fill(name, folder):
     """Store a figure of everything that the rows of a paper have, without training."""
     paper, figures = find_paper(name), []
     metrics = content_of(name).metrics
-    extras = ["share of steps at a vertex", "pull", "push", "mean label", "mean prediction"]
+    extras = ["share of steps at a vertex", "pull", "push"]
     extras += [f"label {i} predicted {k}" for i in range(5) for k in range(5)]
     extras += [f"{what} from {low / 2:g}" for what in ("label", "prediction") for low in range(10)]
     of_rows, extras = (OF_ROWS, []) if name == "combiners" else ([], extras)
@@ -77,6 +77,7 @@ def test_a_whole_page_is_short_and_has_a_verdict_for_every_claim(name, tmp_path)
         assert sentence(one, known, evidence), one
     for table, row in [(one, row) for one in content.tables for row in one.rows]:
         assert {"text", "of", *table.columns} >= {*table.rows[row]}
+        assert {*table.columns} >= {*table.forms, *table.rows[row].get("of", {})}
         cells = [table.source(row, column) for column in table.columns]
         assert any(evidence.on(table.split).scores(*cell) for cell in cells), row
     claims = re.search(r"## Claims\n\n(.*?)\n\n", text, re.DOTALL)[1].splitlines()[2:]

@@ -76,6 +76,9 @@ def test_stored_runs_of_other_settings_are_refused_and_failures_do_not_stop(plac
     broken = Paper("small", {"A": Row({**SST, "encoder": "/none"}, (1,))}, ("accuracy",))
     (failed,) = run_cells(broken, [Cell("A", 1)], place)
     assert failed.startswith("A-seed1: ")
+    place.store.add("S", [figure], STS, "run.py --epochs 7")
+    with pytest.raises(SettingsError, match="has rows of another command: run.py --epochs 7"):
+        run_cells(PAPER, [], place)
 
 
 def test_settings_are_merged_method_by_method_and_a_rate_replaces_the_search():
@@ -85,9 +88,9 @@ def test_settings_are_merged_method_by_method_and_a_rate_replaces_the_search():
     )
     assert both == {"optimizer": {"lr": 3, "weight_decay": 2}, "tasks": {"b": {}}}
     assert [*rates(3e-5, 1.5e-4)] == ["3e-5", "1.5e-4"]
-    other = find_paper("bees").changed({"encoder": "tiny", "limit": 0.1}, 2e-5)
+    other = find_paper("bees").changed({"encoder": "tiny", "limit": 0.1, "lr": 2e-5})
     assert not any(map(other.tuned_rows, other.rows))
-    weights = find_paper("combiners").changed({}, 2e-5)
+    weights = find_paper("combiners").changed({"lr": 2e-5})
     assert weights.tuned_rows("sum") == []
     assert weights.tuned_rows("linear-full") == ["linear"]
     assert other.rows["M9"].settings["optimizer"] == {
@@ -163,8 +166,8 @@ def evidence(tmp_path):
 
 def test_an_interval_is_that_of_scipy_over_the_seeds_that_both_have(evidence):
     one = Difference(["A sst"], ["C sst"], evidence)
-    assert one.by_seed == pytest.approx([0, 5, 0])
-    expected = stats.ttest_1samp(one.by_seed, 0)
+    assert one.values == pytest.approx([0, 5, 0])
+    expected = stats.ttest_1samp(one.values, 0)
     assert one.interval == pytest.approx(tuple(expected.confidence_interval(0.95)))
     assert one.p == pytest.approx(expected.pvalue)
 
@@ -191,7 +194,7 @@ def test_a_verdict_follows_from_the_interval(evidence, plus, minus, verdict):
 
 
 def test_terms_are_rows_of_a_task_means_of_several_and_rows_together(evidence):
-    assert Difference(["{A,B}"], ["B"], evidence).by_seed == pytest.approx([1, 1.5, 1.5])
+    assert Difference(["{A,B}"], ["B"], evidence).values == pytest.approx([1, 1.5, 1.5])
     both = evidence.term("X+Y+Z all")
     assert both == pytest.approx({1: overall_score(0.5, 0.8, 0.9), 2: overall_score(0.6, 0.7, 0.8)})
     assert evidence.term("X+Y+Z sst") == {}
