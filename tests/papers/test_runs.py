@@ -76,8 +76,8 @@ def test_stored_runs_of_other_settings_are_refused_and_failures_do_not_stop(plac
     broken = Paper("small", {"A": Row({**SST, "encoder": "/none"}, (1,))}, ("accuracy",))
     (failed,) = run_cells(broken, [Cell("A", 1)], place)
     assert failed.startswith("A-seed1: ")
-    place.store.add("S", [figure], STS, "run.py --epochs 7")
-    with pytest.raises(SettingsError, match="has rows of another command: run.py --epochs 7"):
+    place.store.add("S", [figure], STS, "other")
+    with pytest.raises(SettingsError, match="has rows of another command: other; choose"):
         run_cells(PAPER, [], place)
 
 
