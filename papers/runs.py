@@ -25,6 +25,7 @@ from multitask.runs import Run
 from multitask.settings.config import RunConfig
 from papers.paper import Cell, Paper
 from papers.store import OVERALL, Figure, Store
+from reports.scores import majority_metrics
 from tasks import data_folder
 from tasks.metrics import overall
 
@@ -150,8 +151,9 @@ def constant_metrics(config: RunConfig) -> dict[str, Any]:
         for split, limit in (("dev", config.dev_limit), ("test", config.test_limit)):
             targets = task.read(data_folder(config.data), split, limit).targets
             if targets is not None:
-                usual = np.bincount(targets).argmax() if task.kind.classes else 0
-                metrics[split][name] = task.kind.metrics(np.full_like(targets, usual), targets)
+                always = majority_metrics(task.kind, targets)
+                always = always or task.kind.metrics(np.zeros_like(targets), targets)
+                metrics[split][name] = always
     return metrics
 
 

@@ -28,11 +28,10 @@ def score_section(found: Comparison) -> Section:
     errors = set()
     for task, one in found.tasks.items():
         names = sorted(one.task.kind.metric_names, key=lambda name: name != one.metric)
-        always = {} if one.constant is None else one.task.kind.metrics(one.constant, one.targets)
         for name in names:
             title = f"{task} {name}"
             columns[title] = [one.figures(system.name, name) for system in found.systems]
-            constant[title] = f"{always[name]:.4f}" if name in always else ""
+            constant[title] = f"{one.majority[name]:.4f}" if name in one.majority else ""
             errors |= {title} if isinf(worst_value(name)) else set()
         tests = [test_figures(system, task, one.metric) for system in found.systems]
         if any(tests):

@@ -75,11 +75,7 @@ def summary(result: dict[str, Any], run: Run) -> str:
     """
     systems = [] if run.settings["mode"] == "pretrain" else group_runs([(None, run)])
     tasks = [read_task(n, systems) for n in run.tasks if run.scores_file(n, "dev").exists()]
-    constant = {
-        one.task.name: one.task.kind.metrics(one.constant, one.targets)
-        for one in tasks
-        if one.constant is not None
-    }
+    constant = {one.task.name: one.majority for one in tasks if one.majority}
     further: dict[str, Any] = {"majority": constant} if constant else {}
     further |= {one: result[one] for one in ("before", "test") if one in result}
     rows = metric_rows(result["dev"], *further.values())

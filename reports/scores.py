@@ -12,6 +12,7 @@ from multitask.runs import check_same_rows
 from reports.systems import NO_SEED, System
 from tasks import CS224N, in_order
 from tasks.base import Task
+from tasks.kinds import Kind
 from tasks.metrics import mean_score
 
 Cell = tuple[str, int]  # name of a system, seed
@@ -61,11 +62,16 @@ class TaskScores:
         return float(np.mean(self.figures(system, self.metric)))
 
     @cached_property
-    def constant(self) -> np.ndarray | None:
-        """The most frequent class as the prediction of every example; None without classes."""
-        if self.task.kind.classes is None:
-            return None
-        return np.full_like(self.targets, np.bincount(self.targets).argmax())
+    def majority(self) -> dict[str, float]:
+        """The metrics of giving the most frequent class to every example."""
+        return majority_metrics(self.task.kind, self.targets)
+
+
+def majority_metrics(kind: Kind, targets: np.ndarray) -> dict[str, float]:
+    """Return the metrics of giving the most frequent class to all; empty without classes."""
+    if kind.classes is None:
+        return {}
+    return kind.metrics(np.full_like(targets, np.bincount(targets).argmax()), targets)
 
 
 def read_tasks(systems: Sequence[System]) -> dict[str, TaskScores]:
