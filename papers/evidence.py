@@ -13,6 +13,7 @@ from statistics import fmean, stdev
 from papers.store import OVERALL, Store
 from tasks.metrics import LEADERBOARD, overall_score
 
+OTHER = {"dev": "test", "test": "dev"}
 TOGETHER = "+"  # between rows of one task each, whose overall score is meant
 Scores = Mapping[int, float]  # by seed
 
@@ -156,11 +157,17 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        """`holds`, `does not hold` or `not shown`; empty for fewer than three seeds."""
+        """`holds`, `does not hold` or `not shown`; empty for fewer than three seeds.
+
+        It is not shown either if the mean on the other split, dev or test, has the other sign.
+        """
         if self.interval is None:
             return ""
         low, high = self.interval
-        return "holds" if low > 0 else "does not hold" if high < 0 else "not shown"
+        other = replace(self, evidence=self.evidence.on(OTHER[self.evidence.split])).values
+        if low <= 0 <= high or (other and fmean(other) * low < 0):
+            return "not shown"
+        return "holds" if low > 0 else "does not hold"
 
     def shown(self, what: str = "mean") -> str | None:
         """Return the `mean`, `interval` or `verdict` as text; None before there are runs."""

@@ -24,7 +24,8 @@ from papers.store import OVERALL, Store
 ABOUT_CLAIMS = (
     "Differences are points between runs with the same seeds, means over what a claim names. "
     "Intervals are Student's t over seeds, not adjusted for several claims. A claim *holds* if its "
-    "interval is above 0, and *does not hold* if it is below 0."
+    "interval is above 0, and *does not hold* if it is below 0, unless dev and test disagree on "
+    "the sign."
 )
 NUMBER = re.compile(r"\{([^{}]+)\}")
 

@@ -149,6 +149,7 @@ def evidence(tmp_path):
         ("A", "sst", "accuracy"): [0.50, 0.52, 0.51],
         ("B", "sst", "accuracy"): [0.48, 0.49, 0.48],
         ("C", "sst", "accuracy"): [0.50, 0.47, 0.51, 0.9],
+        ("D", "sst", "accuracy"): [0.50, 0.52, 0.51],
         ("X", "sst", "accuracy"): [0.5, 0.6],
         ("Y", "qqp", "accuracy"): [0.8, 0.7],
         ("Z", "sts", "pearson"): [0.9, 0.8],
@@ -159,6 +160,8 @@ def evidence(tmp_path):
         for (row, task, metric), values in scores.items()
         for seed, value in enumerate(values, start=1)
     ]
+    on_test = {"B": 0.5, "D": 0.4}.items()
+    figures += [Figure(row, "sst", 1, "test", "accuracy", one, *"cmd") for row, one in on_test]
     write_figures(tmp_path / "p.csv", figures)
     metrics = {"sst": "accuracy", "qqp": "accuracy", "sts": "pearson", "all": "overall"}
     return Evidence(Store(tmp_path, "p"), "dev", metrics)
@@ -185,6 +188,7 @@ def test_gain_is_relative_to_models_of_one_task_and_rank_a_mean_over_tasks(evide
         ("A sst", "B sst", "holds"),
         ("B", "A", "does not hold"),
         ("A sst", "C sst", "not shown"),
+        ("D sst", "B sst", "not shown"),  # test has the other sign
         ("X sst", "A sst", ""),  # two seeds
         ("absent sst", "A sst", ""),
     ],
