@@ -155,7 +155,7 @@ class Difference:
         error = stdev(self.values) / sqrt(count)
         return float(2 * stdtr(count - 1, -abs(middle / error))) if error else float(not middle)
 
-    @property
+    @cached_property
     def verdict(self) -> str:
         """`holds`, `does not hold` or `not shown`; empty for fewer than three seeds.
 
