@@ -155,17 +155,22 @@ class Difference:
         error = stdev(self.values) / sqrt(count)
         return float(2 * stdtr(count - 1, -abs(middle / error))) if error else float(not middle)
 
+    @property
+    def contradicted(self) -> bool:
+        """Whether the mean on the other split, dev or test, has the other sign."""
+        other = replace(self, evidence=self.evidence.on(OTHER[self.evidence.split])).values
+        return bool(other) and fmean(other) * fmean(self.values) < 0
+
     @cached_property
     def verdict(self) -> str:
         """`holds`, `does not hold` or `not shown`; empty for fewer than three seeds.
 
-        It is not shown either if the mean on the other split, dev or test, has the other sign.
+        It is not shown either if the other split contradicts it.
         """
         if self.interval is None:
             return ""
         low, high = self.interval
-        other = replace(self, evidence=self.evidence.on(OTHER[self.evidence.split])).values
-        if low <= 0 <= high or (other and fmean(other) * low < 0):
+        if low <= 0 <= high or self.contradicted:
             return "not shown"
         return "holds" if low > 0 else "does not hold"
 
@@ -180,10 +185,13 @@ class Difference:
         return f"{fmean(self.values):+.2f}" if self.values else None
 
 
-def after_holm(several: Sequence[Difference], level: float = 0.05) -> list[bool]:
-    """Return which means differ from 0, with the level for all of them together (Holm, 1979)."""
+def stars(several: Sequence[Difference], level: float = 0.05) -> list[bool]:
+    """Return which means differ from 0, with the level for all of them together (Holm, 1979).
+
+    As in verdicts, those that the other split contradicts do not.
+    """
     order = sorted(range(len(several)), key=lambda i: several[i].p)
     bounds = [level / (len(several) - place) for place in range(len(several))]
     above = [several[i].p > bound for i, bound in zip(order, bounds, strict=True)]
     passed = order[: above.index(True)] if True in above else order
-    return [i in passed for i in range(len(several))]
+    return [i in passed and not one.contradicted for i, one in enumerate(several)]

@@ -17,7 +17,7 @@ from typing import Any
 
 from common.files import atomic_write_text
 from papers.content import Content, Table, content_of
-from papers.evidence import TOGETHER, Difference, Evidence, Scores, after_holm
+from papers.evidence import TOGETHER, Difference, Evidence, Scores, stars
 from papers.paper import AT, OWN
 from papers.store import OVERALL, Store
 
@@ -147,15 +147,15 @@ def table_of(table: Table, evidence: Evidence) -> str:
 def differences(table: Table, rows: Iterable[str], evidence: Evidence) -> dict[str, str]:
     """Return each row's overall score less that of the reference, with the 95 % interval.
 
-    A star marks those that differ from 0 for all rows together.
+    A star marks those that `stars` says.
     """
     terms = {row: [" ".join(table.source(row, OVERALL[0]))] for row in rows}
     minus = terms.pop(table.reference)
     several = [Difference(plus, minus, evidence) for plus in terms.values()]
     found = {table.reference: ""}
-    for row, one, differs in zip(terms, several, after_holm(several), strict=True):
+    for row, one, star in zip(terms, several, stars(several), strict=True):
         interval = one.shown("interval")
-        found[row] = f"{one.shown()} ({interval})" + "*" * differs if interval else ""
+        found[row] = f"{one.shown()} ({interval})" + "*" * star if interval else ""
     return found
 
 

@@ -12,7 +12,7 @@ from cli import main
 from multitask import RunConfig, train
 from multitask.sampling import Uniform, Workload
 from papers.combiners import COMMON, Adaptive, DynamicAverage, GeometricMean, SmoothTchebycheff
-from papers.evidence import after_holm
+from papers.evidence import stars
 from papers.store import Store
 from tasks import data_folder
 from tasks.own_tasks import complete_task
@@ -96,10 +96,11 @@ def test_relabelled_tasks_have_the_texts_of_their_origin():
         assert len({*other.targets.tolist()}) > 2
 
 
-def test_stars_follow_holm():
-    # The smallest of four p against 0.05 / 4, the next against 0.05 / 3, until one is above.
-    values = {0.2: False, 0.012: True, 0.017: False, 0.02: False}
-    assert after_holm([mock.Mock(p=p) for p in values]) == [*values.values()]
+def test_stars_follow_holm_and_the_other_split():
+    # The smallest of four p against 0.05 / 4, and so on until one is above; dev contradicts 0.011.
+    values = {0.03: False, 0.016: True, 0.011: False, 0.026: False}
+    several = [mock.Mock(p=p, contradicted=p == 0.011) for p in values]
+    assert stars(several) == [*values.values()]
 
 
 def test_a_users_combiner_becomes_a_row_by_one_flag(tmp_path):
