@@ -13,6 +13,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from common.errors import SettingsError
+from common.files import digest
 from common.settings import methods
 from multitask.combiners import Combiner
 from papers.store import OVERALL, Store
@@ -52,7 +53,7 @@ class Row:
     of the run of the row `start` with its seed. With `probe`, its figures are those of a logistic
     regression on its embeddings. With `constant`, nothing is trained: every example gets the most
     frequent class, or the same similarity. With `members`, rows by task, it has no settings: it is
-    the ensemble of their runs of its seed.
+    the ensemble of their runs of its seed. `code` is the hash of a user's file that it needs.
     """
 
     settings: Settings
@@ -63,6 +64,7 @@ class Row:
     probe: bool = False
     constant: bool = False
     members: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    code: str = ""
 
 
 @dataclass(frozen=True)
@@ -101,11 +103,12 @@ class Paper:
         """Return the paper with only rows `own-NAME`, of the combiners in a user's loaded files."""
         if self.of_method is None:
             raise SettingsError(f"use: the table {self.name} has no rows for combiners of yours")
-        own = {Path(file).resolve() for file in files}
-        names = [n for n, one in methods(Combiner).items() if Path(inspect.getfile(one)) in own]
-        if not names:
+        own, rows = {Path(file).resolve() for file in files}, dict[str, Row]()
+        for name, one in methods(Combiner).items():
+            if (file := Path(inspect.getfile(one))) in own:
+                rows[f"{OWN}{name}"] = replace(self.of_method(name), code=digest(file))
+        if not rows:
             raise SettingsError(f"use: no class of a Combiner with a name in {', '.join(files)}")
-        rows = {f"{OWN}{name}": self.of_method(name) for name in names}
         return replace(self, rows=rows)
 
     def tuned_rows(self, name: str) -> list[str]:
@@ -171,6 +174,7 @@ class Paper:
         found = self.settings(cell, store)
         found |= {"start": row.start} if row.start else {}
         found |= {"members": row.members} if row.members else {}
+        found |= {"code": row.code} if row.code else {}
         found |= {key: True for key in ("probe", "constant") if getattr(row, key)}
         found = json.loads(json.dumps(found))
         known = store.settings.get(cell.name, found)
