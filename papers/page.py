@@ -147,7 +147,7 @@ def table_of(table: Table, evidence: Evidence) -> str:
 def differences(table: Table, rows: Iterable[str], evidence: Evidence) -> dict[str, str]:
     """Return each row's overall score less that of the reference, with the 95 % interval.
 
-    A star marks those that `stars` says.
+    A star marks those that differ from 0 by `stars`.
     """
     terms = {row: [" ".join(table.source(row, OVERALL[0]))] for row in rows}
     minus = terms.pop(table.reference)

@@ -172,10 +172,8 @@ class Paper:
         """
         row = self.rows[cell.row]
         found = self.settings(cell, store)
-        found |= {"start": row.start} if row.start else {}
-        found |= {"members": row.members} if row.members else {}
-        found |= {"code": row.code} if row.code else {}
-        found |= {key: True for key in ("probe", "constant") if getattr(row, key)}
+        more = {key: getattr(row, key) for key in ("start", "members", "code", "probe", "constant")}
+        found |= {key: value for key, value in more.items() if value}
         found = json.loads(json.dumps(found))
         known = store.settings.get(cell.name, found)
         if known != found:

@@ -61,11 +61,10 @@ def test_adaptive_sampling_prefers_low_scores():
     work = Workload((9, 9), 2, 2, 3, 4, 1)
     assert Adaptive().probabilities(work, 1).tolist() == [0.5, 0.5]
     dev = {"sst": {"accuracy": 0.4, "f1": 0.9}, "sts": {"pearson": 0.9}, "overall": 0.7}
-    found = Adaptive().probabilities(replace(work, history=[{"dev": dev}]), 2)
+    later = replace(work, history=[{"dev": dev}])
+    found = Adaptive().probabilities(later, 2)
     np.testing.assert_allclose(found, np.array([2.0, 1.0]) / 3)
-    relative = Adaptive(baselines=(0.8, 0.75)).probabilities(
-        replace(work, history=[{"dev": dev}]), 2
-    )
+    relative = Adaptive(baselines=(0.8, 0.75)).probabilities(later, 2)
     np.testing.assert_allclose(relative, np.array([1.1, 0.6]) / 1.7)
 
 
@@ -111,6 +110,7 @@ def test_a_users_combiner_becomes_a_row_by_one_flag(tmp_path):
     with mock.patch.dict(COMMON, steps_per_epoch=2):
         assert main([*command, "--rows", "own-half"]) == 0
     assert re.search(r"\n\|half\|\d", (results / "combiners.md").read_text())
-    assert Store(results, "combiners").settings["own-half"]["code"] == digest(file)
+    own = Store(results, "combiners").settings["own-half"]
+    assert (own["combiner"], own["code"]) == ("half", digest(file))
     with pytest.raises(SystemExit):
         main(["--mode", "reproduce", "--table", "bees", "--use", str(file)])
