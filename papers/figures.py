@@ -104,13 +104,23 @@ def draw_scl_moo(store: Store, file: Path) -> None:
         mean_line(axes[0], points, method, shift=float(number))
     axes[0].set(xlabel="training examples of SST-2", ylabel="test accuracy (%)")
     axes[0].legend()
+    # The others lie close together: with much pull, LS gives all texts nearly the same embedding.
+    near = sorted(point for both in fronts.values() for point in both.values())[2:]
+    magnified = axes[1].inset_axes((0.14, 0.1, 0.45, 0.42))
     for method, both in fronts.items():
         best = front(both)
-        (line,) = axes[1].plot(*zip(*(both[one] for one in best), strict=True), label=method)
-        for name, (pull, push) in both.items():
-            filled = line.get_color() if name in best else "none"
-            axes[1].plot(pull, push, "o", color=line.get_color(), markerfacecolor=filled)
-            axes[1].annotate(name, (pull, push))
+        for axis in (axes[1], magnified):
+            (line,) = axis.plot(*zip(*(both[one] for one in best), strict=True), label=method)
+            for name, point in both.items():
+                filled = line.get_color() if name in best else "none"
+                axis.plot(*point, "o", color=line.get_color(), markerfacecolor=filled)
+                if axis is magnified or point not in near:
+                    axis.annotate(name, point, fontsize="small")
+    low, high = np.min(near, axis=0), np.max(near, axis=0)
+    (left, bottom), (right, top) = low - (high - low) / 8, high + (high - low) / 8
+    magnified.set(xlim=(left, right), ylim=(bottom, top))
+    magnified.tick_params(labelsize="small")
+    axes[1].indicate_inset_zoom(magnified)
     axes[1].set(xlabel="pull on dev", ylabel="push on dev")
     axes[1].legend()
     save_figure(figure, file)

@@ -138,8 +138,8 @@ def table_of(table: Table, evidence: Evidence) -> str:
             cells.append(f"{theirs} / {ours}".strip() if theirs or (ours and prints) else ours)
         rows.append([*cells, last[row]] if last else cells)
     reading = "Printed / ours, mean" if prints else "Mean"
-    note = f"{reading}±standard deviation of {usual} seeds. Other numbers of seeds are in brackets."
-    note = note if usual > 1 else ""
+    note = f"{reading}±standard deviation of {usual} seeds." if usual > 1 else ""
+    note += " Other numbers of seeds are in brackets." if note and len(counts) > 1 else ""
     header = ["", *columns.values(), *([f"overall - {table.reference}"] if last else [])]
     return "\n\n".join(filter(None, [text_of(header, rows), note]))
 
