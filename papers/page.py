@@ -137,8 +137,8 @@ def table_of(table: Table, evidence: Evidence) -> str:
             theirs = printed_of(about.get(column), form[column][1])
             cells.append(f"{theirs} / {ours}".strip() if theirs or (ours and prints) else ours)
         rows.append([*cells, last[row]] if last else cells)
-    reading = "Printed / ours, mean" if prints else "Mean"
-    note = f"{reading}±standard deviation of {usual} seeds." if usual > 1 else ""
+    reading = f"Printed / ours ({usual} seeds), mean" if prints else f"{usual} seeds, mean"
+    note = f"{reading}±standard deviation." if usual > 1 else ""
     note += " Other numbers of seeds are in brackets." if note and len(counts) > 1 else ""
     header = ["", *columns.values(), *([f"overall - {table.reference}"] if last else [])]
     return "\n\n".join(filter(None, [text_of(header, rows), note]))
