@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from papers.combiners import OF_GRADIENTS, OF_LOSSES, OF_PAIRS, PAIRS
 from papers.content import content_of
@@ -16,9 +17,6 @@ from papers.page import evidence_of
 from papers.scl_moo import FRONT, METHODS, SHOTS, front
 from papers.store import Store
 from reports.figures import save_figure, styled
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MARKERS = "os^Dv"  # lines also differ without colour
 WEIGHTS = {
@@ -39,11 +37,9 @@ def percent(store: Store, row: str, task: str, split: str, metric: str) -> list[
     return [100 * one for one in store.values(row, task, split, metric).values()]
 
 
-@styled()
+@styled
 def draw_bees(store: Store, file: Path) -> None:
     """Draw Figures 2 and 3 (SMART's weight), 4 (confusion of M14), and 5 (similarities of M17)."""
-    from matplotlib.figure import Figure
-
     metrics = {"sts": "pearson", "sst": "accuracy"}
     curves = {
         task: {at: percent(store, row, task, "dev", metrics[task]) for at, row in rows.items()}
@@ -86,11 +82,9 @@ def total(store: Store, row: str, task: str, metric: str) -> float:
     return sum(store.values(row, task, "dev", metric).values())
 
 
-@styled()
+@styled
 def draw_scl_moo(store: Store, file: Path) -> None:
     """Draw Figure 1 (SST-2 by the number of examples), and the fronts of LS and EPO."""
-    from matplotlib.figure import Figure
-
     lines: dict[str, dict[float, list[float]]] = {
         method: {n: percent(store, f"sst2-{n}-{method}", "sst2", "test", "accuracy") for n in SHOTS}
         for method in METHODS
@@ -126,11 +120,9 @@ def draw_scl_moo(store: Store, file: Path) -> None:
     save_figure(figure, file)
 
 
-@styled()
+@styled
 def draw_combiners(store: Store, file: Path) -> None:
     """Draw the gain over models of one task by method, and that of surgery by mean cosine."""
-    from matplotlib.figure import Figure
-
     evidence = evidence_of(content_of("combiners"), store)
     gains = {
         row: [100 * gain for gain in evidence.gains(row).values()]

@@ -184,10 +184,6 @@ def scores(
             found[OVERALL[0], split, OVERALL[1]] = both[OVERALL[1]]
     if "training_seconds" in metrics:
         found["all", "train", "seconds"] = metrics["training_seconds"]
-    if "parameters" in metrics:
-        counts = metrics["parameters"]
-        of_tasks = sum(sum(parts.values()) for parts in counts["tasks"].values())
-        found["all", "train", "parameters"] = counts["shared"] + of_tasks
     return found
 
 

@@ -6,7 +6,7 @@ for Fine-Tuning Large Pre-trained Language Models".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -105,15 +105,10 @@ def pull_and_push(folder: Path) -> tuple[float, float]:
 
 def front(points: Mapping[str, tuple[float, float]]) -> list[str]:
     """Return the names of the points that no other one dominates, by their first objective."""
-
-    def dominates(one: Iterable[float], other: Iterable[float]) -> bool:
-        pairs = list(zip(one, other, strict=True))
-        return all(a <= b for a, b in pairs) and any(a < b for a, b in pairs)
-
     best = [
         name
-        for name, mine in points.items()
-        if not any(dominates(p, mine) for p in points.values())
+        for name, (a, b) in points.items()
+        if not any(c <= a and d <= b and (c, d) != (a, b) for c, d in points.values())
     ]
     return sorted(best, key=lambda name: points[name])
 

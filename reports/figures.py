@@ -1,7 +1,5 @@
 """Figures of a comparison and of papers (Matplotlib), in one style, and how they are written."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from textwrap import fill
@@ -15,16 +13,10 @@ from common.files import atomic_path
 from reports.comparison import Comparison
 from reports.scores import TaskScores
 
-STYLE = Path(__file__).with_name("figures.mplstyle")
+# The common style, as a decorator of a function that draws or writes.
+styled = style.context(Path(__file__).with_name("figures.mplstyle"))
 SOFT = "#5b6470"  # secondary lines and marks
 MOST_CLASSES = 12  # of a confusion matrix
-
-
-@contextmanager
-def styled() -> Iterator[None]:
-    """Use the common style, as a context or as a decorator of a function that draws or writes."""
-    with style.context(STYLE):
-        yield
 
 
 def all_figures(found: Comparison) -> dict[str, Figure]:
@@ -40,7 +32,7 @@ def all_figures(found: Comparison) -> dict[str, Figure]:
     return figures
 
 
-@styled()
+@styled
 def forest_plot(found: Comparison) -> Figure:
     """Draw the differences from the first system with their intervals, in points."""
     figure = Figure(figsize=(4.6, 1.7 + 0.5 * len(found.differences)))
@@ -59,7 +51,7 @@ def forest_plot(found: Comparison) -> Figure:
     return figure
 
 
-@styled()
+@styled
 def epochs_figure(found: Comparison) -> Figure:
     """Draw how each task's dev score grows in the runs of each system, as the mean of the seeds."""
     figure = Figure(figsize=(4.1, 0.7 + 1.6 * len(found.tasks)))
@@ -79,7 +71,7 @@ def epochs_figure(found: Comparison) -> Figure:
     return figure
 
 
-@styled()
+@styled
 def predictions_figure(one: TaskScores, system: str) -> Figure:
     """Draw predictions beside labels, all seeds together: a confusion matrix, or points."""
     from sklearn.metrics import ConfusionMatrixDisplay
@@ -111,7 +103,7 @@ def predictions_figure(one: TaskScores, system: str) -> Figure:
     return figure
 
 
-@styled()
+@styled
 def save_figure(figure: Figure, file: Path) -> None:
     """Write the file atomically and without a date: the same figure has the same bytes."""
     kind = file.suffix.removeprefix(".")
