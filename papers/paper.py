@@ -6,7 +6,6 @@ import inspect
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from importlib import import_module
 from pathlib import Path
 from statistics import fmean
@@ -205,7 +204,6 @@ def rates(*several: float) -> dict[str, Settings]:
     return found
 
 
-@cache
 def find_paper(name: str) -> Paper:
     """Import the file of a paper and return the paper."""
     found: Paper = import_module(f"{__package__}.{name}").PAPER
