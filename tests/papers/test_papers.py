@@ -139,18 +139,18 @@ def test_the_readme_and_the_pages_quote_stored_figures():
         values = [100 * one for one in evidence.scores(row, task).values()]
         return f"{fmean(values):.1f} ± {stdev(values):.1f}"
 
-    one, singles = "one-task-per-step-held-out", [f"{task}-held-out" for task in columns[:3]]
-    three = [*singles, "+".join(singles)]
+    shared, singles = "one-task-per-step", {task: f"{task}-held-out" for task in columns[:3]}
+    singles["all"] = "+".join(singles.values())
     rows = {
-        "one model of all three, 23 M parameters": [quoted(test, one, task) for task in columns],
-        "three single models, 68 M parameters": list(map(quoted, [test] * 4, three, columns)),
+        "one model of all three, 23 M parameters": dict.fromkeys(columns, f"{shared}-held-out"),
+        "three single models, 68 M parameters": singles,
     }
+    figures = {name: [quoted(test, of[one], one) for one in columns] for name, of in rows.items()}
     constant = [dev.scores("majority", task) for task in columns]
-    rows["the most frequent class"] = [f"{100 * fmean(one.values()):.1f}" for one in constant]
+    figures["the most frequent class"] = [f"{100 * fmean(one.values()):.1f}" for one in constant]
     readme = (RESULTS.parent / "README.md").read_text("utf-8")
-    for name, figures in rows.items():
-        assert f"| {name} | {' | '.join(figures)} |" in readme
+    for name, several in figures.items():
+        assert f"| {name} | {' | '.join(several)} |" in readme
     text = (RESULTS.parent / "docs" / "multi-task.md").read_text("utf-8")
-    shared, three = (quoted(dev, row, "all") for row in ("one-task-per-step", "sst+qqp+sts"))
-    line = f"{shared} overall on dev. Three encoders with three times the parameters score"
-    assert f"{line} {three}" in " ".join(text.split())
+    line = f"{quoted(dev, shared, 'all')} overall on dev. Three encoders with three times the"
+    assert f"{line} parameters score {quoted(dev, 'sst+qqp+sts', 'all')}" in " ".join(text.split())
